@@ -1,0 +1,1 @@
+//! gatekey: one binary between an agent and its MCP servers.

@@ -1,0 +1,2 @@
+//! The `gatekey` program.
+fn main() {}
