@@ -1,1 +1,6 @@
-//! gatekey: one binary between an agent and its MCP servers.
+//! gatekey.
+pub mod config;
+pub mod gate;
+pub mod model;
+pub mod skill;
+pub mod wire;

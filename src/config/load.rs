@@ -1,0 +1,464 @@
+//! From a config file to a checked [`Config`]. What is wrong with one upstream costs that upstream; what is wrong with
+//! the file's shape costs the file.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::LazyLock,
+    time::Duration,
+};
+
+use indexmap::IndexMap;
+use serde_json::Value;
+
+use super::{
+    raw::{Exposure, Intent, RawConfig, RawUpstream, Rule},
+    variables::Environment,
+};
+use crate::model::{
+    diagnostic::{Diagnostic, Place},
+    limits,
+    name::UpstreamName,
+    program::{Endpoint, Program},
+    source::{Source, check_version, escaped},
+};
+
+/// The newest `version` of a config that is read.
+const VERSION: u64 = 1;
+/// What every child gets: where programs, homes, texts and certificates are found. Tokens are never among these.
+const USUAL_ENV: &[&str] = &[
+    "APPDATA", "COLORTERM", "COMSPEC", "HOME", "HOMEDRIVE", "HOMEPATH", "LANG", "LANGUAGE", "LOCALAPPDATA", "LOGNAME",
+    "NODE_EXTRA_CA_CERTS", "PATH", "PATHEXT", "PROGRAMDATA", "PROGRAMFILES", "SHELL", "SSL_CERT_DIR", "SSL_CERT_FILE",
+    "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TERM", "TMP", "TMPDIR", "TZ", "USER", "USERNAME", "USERPROFILE", "WINDIR",
+];
+
+/// A checked configuration.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// In order of precedence.
+    pub upstreams: Vec<Upstream>,
+    /// Gating maps.
+    pub maps: Vec<PathBuf>,
+    /// Folders with skills.
+    pub skills: Vec<PathBuf>,
+    /// How opened tools are reached.
+    pub exposure: Exposure,
+    /// Whether calls carry an `intent`.
+    pub intent: Intent,
+    /// Of the catalogue, estimated.
+    pub catalog_budget_tokens: usize,
+    /// By which a legacy session's list may grow, estimated.
+    pub list_budget_tokens: usize,
+    /// How long the first list waits for upstreams.
+    pub start_wait: Duration,
+    /// Longest message.
+    pub line_limit_bytes: usize,
+    /// Of the keys; random where there is none.
+    pub key_secret: Option<String>,
+    /// Whether forbidden tools are answered as unknown ones.
+    pub is_concealing: bool,
+    /// Callers with their roles.
+    pub principals: PrincipalRoles,
+    /// Who may use what.
+    pub rules: Vec<Rule>,
+}
+
+/// Callers with their roles.
+pub type PrincipalRoles = IndexMap<String, Vec<String>>;
+
+/// One server of a config.
+#[derive(Debug, Clone)]
+pub struct Upstream {
+    /// As the config calls it.
+    pub name: UpstreamName,
+    /// How it is reached, or why it cannot be.
+    pub transport: Result<Transport, String>,
+    /// Put before its tools' names.
+    pub prefix: String,
+    /// Wait for its handshake.
+    pub handshake: Duration,
+    /// A call without answer or progress.
+    pub call_idle: Duration,
+    /// A call as a whole.
+    pub call_total: Duration,
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone)]
+pub enum Transport {
+    /// As a child process.
+    Stdio(Program),
+    /// Over Streamable HTTP.
+    Http(Endpoint),
+}
+
+/// A config with what was found while reading it.
+#[derive(Debug)]
+pub struct Loaded {
+    /// Absent where the file cannot be used at all.
+    pub config: Option<Config>,
+    /// Everything that was found.
+    pub findings: Vec<Diagnostic>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self::checked(RawConfig { version: VERSION, ..RawConfig::default() }, Vec::new(), Path::new(""))
+    }
+}
+
+/// The JSON Schema of `gatekey.toml`.
+pub fn schema() -> &'static Value {
+    static SCHEMA: LazyLock<Value> = LazyLock::new(|| schemars::schema_for!(RawConfig).to_value());
+    &SCHEMA
+}
+
+/// Reads a config file: `gatekey.toml`, or JSON in the clients' common `mcpServers` shape.
+pub fn load_file(file: &Path, environment: &Environment) -> Loaded {
+    match std::fs::read_to_string(file) {
+        Ok(text) => load_text(file, text, environment),
+        Err(error) => {
+            let place = Place { file: file.into(), ..Place::default() };
+            let finding = Diagnostic::error("config-syntax", format!("cannot be read: {error}")).at(place);
+            Loaded { config: None, findings: vec![finding] }
+        }
+    }
+}
+
+/// Reads a config's text; `file` tells its format by its ending, and relative paths start at its folder.
+pub fn load_text(file: &Path, text: String, environment: &Environment) -> Loaded {
+    let is_json = file.extension().is_some_and(|ending| ending == "json" || ending == "jsonc");
+    let parsed = if is_json { Source::from_json(file, text) } else { Source::from_toml(file, text) };
+    let source = match parsed {
+        Ok(source) => source,
+        Err(findings) => return Loaded { config: None, findings },
+    };
+    let raw = if is_json { read_clients_file(&source) } else { read_own_file(&source) };
+    let raw = match raw {
+        Ok(raw) => raw,
+        Err(findings) => return Loaded { config: None, findings },
+    };
+    let mut reader = Reader {
+        source: &source,
+        folder: file.parent().unwrap_or(Path::new("")),
+        environment,
+        member: if is_json { "mcpServers" } else { "upstreams" },
+        findings: Vec::new(),
+    };
+    let config = reader.config(raw);
+    let mut findings = reader.findings;
+    findings.sort_by(|a, b| a.at.cmp(&b.at));
+    let config = if findings.iter().any(|finding| finding.code == "config-invalid") { None } else { Some(config) };
+    Loaded { config, findings }
+}
+
+fn read_own_file(source: &Source) -> Result<RawConfig, Vec<Diagnostic>> {
+    if let Some(newer) = check_version(source, VERSION) {
+        return Err(vec![newer]);
+    }
+    let findings = source.validate(schema());
+    if !findings.is_empty() {
+        return Err(findings);
+    }
+    serde_json::from_value(source.value.clone())
+        .map_err(|error| vec![Diagnostic::error("config-invalid", error.to_string()).at(source.place(""))])
+}
+
+/// Takes over what clients write into their own files; members that only they know are none of our business.
+fn read_clients_file(source: &Source) -> Result<RawConfig, Vec<Diagnostic>> {
+    let text = serde_json::json!({"type": "string"});
+    let texts = serde_json::json!({"type": "object", "additionalProperties": text});
+    let server = serde_json::json!({"type": "object", "properties": {
+        "command": text, "args": {"type": "array", "items": text}, "env": texts, "cwd": text, "url": text,
+        "headers": texts, "disabled": {"type": "boolean"}}});
+    let shape = serde_json::json!({"type": "object", "required": ["mcpServers"],
+        "properties": {"mcpServers": {"type": "object", "additionalProperties": server}}});
+    let findings = source.validate(&shape);
+    if !findings.is_empty() {
+        return Err(findings);
+    }
+    let known = ["command", "args", "env", "cwd", "url", "headers", "disabled"];
+    let mut upstreams = IndexMap::new();
+    for (name, entry) in source.value.get("mcpServers").and_then(Value::as_object).into_iter().flatten() {
+        let mut entry = entry.clone();
+        if let Some(members) = entry.as_object_mut() {
+            members.retain(|member, _| known.contains(&member.as_str()));
+        }
+        let raw: RawUpstream = serde_json::from_value(entry)
+            .map_err(|error| vec![Diagnostic::error("config-invalid", error.to_string()).at(source.place(""))])?;
+        upstreams.insert(name.clone(), raw);
+    }
+    Ok(RawConfig { version: VERSION, upstreams, ..RawConfig::default() })
+}
+
+impl Config {
+    fn checked(raw: RawConfig, upstreams: Vec<Upstream>, folder: &Path) -> Self {
+        let in_folder = |paths: Vec<String>| paths.into_iter().map(|path| folder.join(path)).collect();
+        Self {
+            upstreams,
+            maps: in_folder(raw.maps),
+            skills: in_folder(raw.skills),
+            exposure: raw.exposure,
+            intent: raw.intent,
+            catalog_budget_tokens: raw.catalog_budget_tokens.unwrap_or(limits::CATALOG_TOKENS),
+            list_budget_tokens: raw.list_budget_tokens.unwrap_or(limits::LIST_TOKENS),
+            start_wait: raw.start_wait_ms.map_or(limits::START_WAIT, Duration::from_millis),
+            line_limit_bytes: raw.line_limit_bytes.unwrap_or(limits::LINE_BYTES),
+            key_secret: raw.key_secret,
+            is_concealing: raw.conceal,
+            principals: raw.principals.into_iter().map(|(name, raw)| (name, raw.roles)).collect(),
+            rules: raw.rules,
+        }
+    }
+}
+
+/// Goes through a raw config with its source at hand.
+struct Reader<'a> {
+    source: &'a Source,
+    folder: &'a Path,
+    environment: &'a Environment,
+    /// The member that holds the upstreams.
+    member: &'static str,
+    findings: Vec<Diagnostic>,
+}
+
+impl Reader<'_> {
+    fn config(&mut self, mut raw: RawConfig) -> Config {
+        let own: Vec<(String, RawUpstream)> = std::mem::take(&mut raw.upstreams).into_iter().collect();
+        let upstreams = own.into_iter().filter(|(_, raw)| !raw.disabled).map(|(name, raw)| self.upstream(name, raw));
+        let upstreams = upstreams.collect();
+        for (index, path) in raw.maps.iter_mut().enumerate() {
+            self.expand_own(path, &format!("/maps/{index}"));
+        }
+        for (index, path) in raw.skills.iter_mut().enumerate() {
+            self.expand_own(path, &format!("/skills/{index}"));
+        }
+        if let Some(secret) = &mut raw.key_secret {
+            self.expand_own(secret, "/key-secret");
+        }
+        Config::checked(raw, upstreams, self.folder)
+    }
+
+    /// Expands a value that the whole config depends on.
+    fn expand_own(&mut self, text: &mut String, pointer: &str) {
+        match self.environment.expand(text) {
+            Ok(value) => *text = value,
+            Err(error) => {
+                let message = format!("`{}`: {error}", pointer.trim_start_matches('/'));
+                self.findings.push(Diagnostic::error("config-invalid", message).at(self.source.place(pointer)));
+            }
+        }
+    }
+
+    fn upstream(&mut self, name: String, raw: RawUpstream) -> Upstream {
+        let pointer = format!("/{}/{}", self.member, escaped(&name));
+        let mut entry = Entry { reader: self, name: &name, pointer, reasons: Vec::new() };
+        let transport = entry.transport(&raw);
+        let reasons = entry.reasons;
+        let milliseconds = |given: Option<u64>, usual| given.map_or(usual, Duration::from_millis);
+        Upstream {
+            transport: if reasons.is_empty() { transport } else { Err(reasons.join("; ")) },
+            name: UpstreamName::new(name),
+            prefix: raw.prefix,
+            handshake: milliseconds(raw.handshake_timeout_ms, limits::HANDSHAKE),
+            call_idle: milliseconds(raw.call_idle_timeout_ms, limits::CALL_IDLE),
+            call_total: milliseconds(raw.call_timeout_ms, limits::CALL_TOTAL),
+        }
+    }
+}
+
+/// Goes through one upstream of a raw config.
+struct Entry<'r, 'a> {
+    reader: &'r mut Reader<'a>,
+    name: &'r str,
+    pointer: String,
+    /// Why it cannot be used.
+    reasons: Vec<String>,
+}
+
+impl Entry<'_, '_> {
+    fn transport(&mut self, raw: &RawUpstream) -> Result<Transport, String> {
+        if self.name.trim() != self.name || self.name.is_empty() || self.name.chars().any(char::is_control) {
+            self.refuse("config-value", "", "a name is not empty and has no blanks around it or control characters");
+        }
+        if self.name.chars().count() > limits::NAME_CHARS {
+            self.refuse("config-value", "", &format!("a name has at most {} characters", limits::NAME_CHARS));
+        }
+        if raw.prefix.chars().count() > limits::NAME_CHARS / 2 || raw.prefix.trim() != raw.prefix {
+            let rule = format!("has at most {} characters and no blanks around it", limits::NAME_CHARS / 2);
+            self.refuse("config-value", "/prefix", &format!("`prefix` {rule}"));
+        }
+        match (&raw.command, &raw.url) {
+            (Some(command), None) => Ok(Transport::Stdio(self.program(command, raw))),
+            (None, Some(url)) => Ok(Transport::Http(self.endpoint(url, raw))),
+            _ => {
+                self.refuse("config-value", "", "exactly one of `command` and `url` must be given");
+                Err(String::new())
+            }
+        }
+    }
+
+    fn program(&mut self, command: &str, raw: &RawUpstream) -> Program {
+        let mut command = self.expand(command, "/command");
+        if command.contains(std::path::is_separator) {
+            command = self.reader.folder.join(command).to_string_lossy().into_owned();
+        }
+        let args = raw.args.iter().enumerate().map(|(index, arg)| self.expand(arg, &format!("/args/{index}")));
+        let args = args.collect();
+        let is_inherited = |name: &str| is_usual(name) || raw.inherit_env.iter().any(|wanted| wanted == name);
+        let mut env = self.reader.environment.some(is_inherited);
+        env.extend(self.texts(&raw.env, "/env"));
+        let cwd = raw.cwd.as_ref().map(|cwd| self.reader.folder.join(self.expand(cwd, "/cwd")));
+        Program { command, args, env, cwd }
+    }
+
+    fn endpoint(&mut self, url: &str, raw: &RawUpstream) -> Endpoint {
+        let url = self.expand(url, "/url");
+        if !url.starts_with("http://") && !url.starts_with("https://") {
+            self.refuse("config-value", "/url", "`url` must start with `http://` or `https://`");
+        }
+        let headers = self.texts(&raw.headers, "/headers");
+        for (name, value) in &headers {
+            if value.chars().any(|c| c.is_control() && c != '\t') {
+                let pointer = format!("/headers/{}", escaped(name));
+                self.refuse("config-value", &pointer, &format!("header `{name}` holds a line end or control character"));
+            }
+        }
+        Endpoint { url, headers }
+    }
+
+    fn texts(&mut self, raw: &IndexMap<String, String>, member: &str) -> BTreeMap<String, String> {
+        let expand = |(name, value): (&String, &String)| {
+            (name.clone(), self.expand(value, &format!("{member}/{}", escaped(name))))
+        };
+        raw.iter().map(expand).collect()
+    }
+
+    fn expand(&mut self, text: &str, member: &str) -> String {
+        match self.reader.environment.expand(text) {
+            Ok(value) => value,
+            Err(error) => {
+                let name = member.trim_start_matches('/').replace('/', ".");
+                self.refuse("config-variable", member, &format!("`{name}`: {error}"));
+                String::new()
+            }
+        }
+    }
+
+    fn refuse(&mut self, code: &'static str, member: &str, reason: &str) {
+        let place = self.reader.source.place(&format!("{}{member}", self.pointer));
+        let finding = Diagnostic::error(code, format!("upstream `{}`: {reason}", self.name)).at(place);
+        self.reader.findings.push(finding.hint("it is not started; the other upstreams are"));
+        self.reasons.push(reason.to_owned());
+    }
+}
+
+/// Whether every child gets this variable.
+pub(super) fn is_usual(name: &str) -> bool {
+    let upper = name.to_ascii_uppercase();
+    USUAL_ENV.contains(&upper.as_str()) || upper.starts_with("LC_") || upper.starts_with("XDG_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn toml(text: &str) -> Loaded {
+        load_text(Path::new("conf/gatekey.toml"), text.into(), &Environment::from([("SET", "1"), ("PATH", "/bin")]))
+    }
+
+    fn show(findings: &[Diagnostic]) -> String {
+        findings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn paths_start_at_the_files_folder_and_upstreams_keep_their_order() {
+        let text = r#"
+            version = 1
+            maps = ["maps/${SET}.toml"]
+            skills = ["/abs"]
+            [upstreams.z]
+            command = "bin/z"
+            cwd = "work"
+            [upstreams.a]
+            command = "a"
+            args = ["${SET}"]
+            env = { TOKEN = "${SET}" }
+            handshake-timeout-ms = 1500
+        "#;
+        let loaded = toml(text);
+        assert_eq!(show(&loaded.findings), "");
+        let config = loaded.config.unwrap();
+        assert_eq!(config.maps, [Path::new("conf/maps/1.toml")]);
+        assert_eq!(config.skills, [Path::new("/abs")]);
+        let names: Vec<&str> = config.upstreams.iter().map(|upstream| upstream.name.as_str()).collect();
+        assert_eq!(names, ["z", "a"]);
+        let Ok(Transport::Stdio(z)) = &config.upstreams[0].transport else { panic!("z is a program") };
+        assert_eq!((z.command.as_str(), z.cwd.as_deref()), ("conf/bin/z", Some(Path::new("conf/work"))));
+        let Ok(Transport::Stdio(a)) = &config.upstreams[1].transport else { panic!("a is a program") };
+        assert_eq!((a.command.as_str(), &a.args[..]), ("a", &["1".to_owned()][..]));
+        assert_eq!(a.env.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>(), ["PATH=/bin", "TOKEN=1"]);
+        assert_eq!(config.upstreams[1].handshake, Duration::from_millis(1500));
+    }
+
+    #[test]
+    fn all_findings_of_a_file_come_at_once() {
+        let loaded = toml("exposure = \"fast\"\n[upstreams.a]\ncomand = \"x\"\n[[rules]]\nallow = \"x\"\n");
+        assert!(loaded.config.is_none());
+        insta::assert_snapshot!(show(&loaded.findings), @r#"
+        conf/gatekey.toml:1:1: error[config-invalid]: `exposure`: "fast" is not one of "auto", "list", "dispatch"
+        conf/gatekey.toml:1:1: error[config-invalid]: `the file`: "version" is a required property
+        conf/gatekey.toml:3:1: error[config-invalid]: unknown member `comand`
+          hint: did you mean `command`?
+        conf/gatekey.toml:5:1: error[config-invalid]: `rules/0/allow`: "x" is not of type "array"
+        "#);
+    }
+
+    #[test]
+    fn a_newer_version_is_refused_by_name() {
+        let loaded = toml("version = 2\nnew-thing = 1\n");
+        insta::assert_snapshot!(show(&loaded.findings), @r"
+        conf/gatekey.toml:1:1: error[config-newer]: `version` is 2, this program reads up to 1
+          hint: use a newer gatekey
+        ");
+    }
+
+    #[test]
+    fn what_is_wrong_with_one_upstream_costs_that_upstream() {
+        let text = "version = 1\n[upstreams.a]\ncommand = \"x\"\nargs = [\"${UNSET}\", \"${SET\"]\n\
+                    [upstreams.b]\n[upstreams.\" c\"]\nurl = \"http://h\"\nheaders = { X = \"a\\nb\" }\n[upstreams.d]\ncommand = \"d\"\n";
+        let loaded = toml(text);
+        let usable = loaded.config.unwrap().upstreams.into_iter().map(|upstream| upstream.transport.is_ok());
+        assert_eq!(usable.collect::<Vec<_>>(), [false, false, false, true]);
+        insta::assert_snapshot!(show(&loaded.findings), @r"
+        conf/gatekey.toml:4:9: error[config-variable]: upstream `a`: `args.0`: variable `UNSET` is not set
+          hint: it is not started; the other upstreams are
+        conf/gatekey.toml:4:21: error[config-variable]: upstream `a`: `args.1`: `${` is not closed
+          hint: it is not started; the other upstreams are
+        conf/gatekey.toml:5:12: error[config-value]: upstream `b`: exactly one of `command` and `url` must be given
+          hint: it is not started; the other upstreams are
+        conf/gatekey.toml:6:12: error[config-value]: upstream ` c`: a name is not empty and has no blanks around it or control characters
+          hint: it is not started; the other upstreams are
+        conf/gatekey.toml:8:13: error[config-value]: upstream ` c`: header `X` holds a line end or control character
+          hint: it is not started; the other upstreams are
+        ");
+    }
+
+    #[test]
+    fn a_clients_file_is_taken_as_it_is() {
+        let text = r#"{ // pasted
+            "globalShortcut": "x",
+            "mcpServers": {
+                "b": {"type": "stdio", "command": "b", "args": ["1"], "timeout": 5, "alwaysAllow": []},
+                "off": {"command": "x", "disabled": true},
+                "a": {"url": "https://h/mcp", "headers": {"Authorization": "Bearer ${SET}"}},
+            },
+        }"#;
+        let loaded = load_text(Path::new("mcp.json"), text.into(), &Environment::from([("SET", "1")]));
+        assert_eq!(show(&loaded.findings), "");
+        let upstreams = loaded.config.unwrap().upstreams;
+        assert_eq!(upstreams.iter().map(|upstream| upstream.name.as_str()).collect::<Vec<_>>(), ["b", "a"]);
+        let Ok(Transport::Http(endpoint)) = &upstreams[1].transport else { panic!("a is an endpoint") };
+        assert_eq!(endpoint.headers["Authorization"], "Bearer 1");
+    }
+}

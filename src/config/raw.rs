@@ -1,0 +1,147 @@
+//! The shape of `gatekey.toml` as its author writes it. The JSON Schema is made from here, and nothing but the schema
+//! checks shapes.
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The configuration of gatekey.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct RawConfig {
+    /// Version of this format: 1.
+    #[schemars(range(min = 1))]
+    #[expect(dead_code, reason = "read before the rest, to refuse a newer file by name")]
+    pub(super) version: u64,
+    /// The servers, in order of precedence: on a name clash the first one keeps the name.
+    #[serde(default)]
+    pub(super) upstreams: IndexMap<String, RawUpstream>,
+    /// Gating maps, relative to this file. Without one each upstream becomes a skill of its own.
+    #[serde(default)]
+    pub(super) maps: Vec<String>,
+    /// Folders with skills, relative to this file.
+    #[serde(default)]
+    pub(super) skills: Vec<String>,
+    /// How opened tools are reached.
+    #[serde(default)]
+    pub(super) exposure: Exposure,
+    /// Whether calls carry a sentence that says what they are for.
+    #[serde(default)]
+    pub(super) intent: Intent,
+    /// Tokens of the catalogue, estimated. Default 1500.
+    #[schemars(range(min = 100, max = 100_000))]
+    pub(super) catalog_budget_tokens: Option<usize>,
+    /// Tokens by which the list of a legacy session may grow, estimated. Default 10000.
+    #[schemars(range(max = 1_000_000))]
+    pub(super) list_budget_tokens: Option<usize>,
+    /// How long the first list waits for upstreams, in milliseconds. Default 2000.
+    #[schemars(range(max = 60_000))]
+    pub(super) start_wait_ms: Option<u64>,
+    /// Longest message, in bytes. Default 67108864.
+    #[schemars(range(min = 65_536))]
+    pub(super) line_limit_bytes: Option<usize>,
+    /// Secret of the keys that `skill_load` returns, for replicas that share them. Default: random per process.
+    pub(super) key_secret: Option<String>,
+    /// Whether a tool that a principal may not use is answered as if it did not exist. Default false.
+    #[serde(default)]
+    pub(super) conceal: bool,
+    /// Who there is (`--as NAME`).
+    #[serde(default)]
+    pub(super) principals: IndexMap<String, RawPrincipal>,
+    /// Who may use what. Without a rule for a caller, everything is allowed.
+    #[serde(default)]
+    pub(super) rules: Vec<Rule>,
+}
+
+/// One server.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct RawUpstream {
+    /// Program of a server over stdio; relative to this file if it has a separator.
+    pub(super) command: Option<String>,
+    /// Its arguments.
+    #[serde(default)]
+    pub(super) args: Vec<String>,
+    /// Variables it gets besides the usual ones (PATH, HOME, LANG …).
+    #[serde(default)]
+    pub(super) env: IndexMap<String, String>,
+    /// Names of variables that it inherits besides the usual ones.
+    #[serde(default)]
+    pub(super) inherit_env: Vec<String>,
+    /// Folder it runs in, relative to this file. Default: where gatekey runs.
+    pub(super) cwd: Option<String>,
+    /// Address of a server over Streamable HTTP.
+    pub(super) url: Option<String>,
+    /// Headers sent to it.
+    #[serde(default)]
+    pub(super) headers: IndexMap<String, String>,
+    /// Put before all of its tools' names.
+    #[serde(default)]
+    pub(super) prefix: String,
+    /// Wait for its handshake, in milliseconds. Default 60000.
+    #[schemars(range(min = 100))]
+    pub(super) handshake_timeout_ms: Option<u64>,
+    /// A call without answer or progress for this long is given up, in milliseconds. Default 300000.
+    #[schemars(range(min = 100))]
+    pub(super) call_idle_timeout_ms: Option<u64>,
+    /// A call is given up after this long, in milliseconds. Default 3600000.
+    #[schemars(range(min = 100))]
+    pub(super) call_timeout_ms: Option<u64>,
+    /// Leaves it out.
+    #[serde(default)]
+    pub(super) disabled: bool,
+}
+
+/// One caller.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct RawPrincipal {
+    /// Names that rules refer to.
+    #[serde(default)]
+    pub(super) roles: Vec<String>,
+}
+
+/// Allows or denies tools by name pattern (`*` any text, `?` one character; `upstream:pattern` for one upstream only).
+/// A denial always holds; where a caller has any `allow`, only what one of them names is allowed.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Rule {
+    /// Callers it holds for. With neither `principals` nor `roles` it holds for everybody.
+    #[serde(default)]
+    pub principals: Vec<String>,
+    /// Roles it holds for.
+    #[serde(default)]
+    pub roles: Vec<String>,
+    /// Tools allowed.
+    #[serde(default)]
+    pub allow: Vec<String>,
+    /// Tools denied.
+    #[serde(default)]
+    pub deny: Vec<String>,
+}
+
+/// How opened tools are reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Exposure {
+    /// As `list` in legacy sessions whose client lists again after a change, else as `dispatch`.
+    #[default]
+    Auto,
+    /// They join a legacy session's list.
+    List,
+    /// Through `tool_call_read` and `tool_call_write` only.
+    Dispatch,
+}
+
+/// Whether calls carry a sentence that says what they are for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Intent {
+    /// No such argument.
+    #[default]
+    Off,
+    /// An argument that may be left out.
+    Optional,
+    /// An argument that must be given.
+    Required,
+}

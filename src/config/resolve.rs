@@ -1,0 +1,136 @@
+//! What `--upstream X` means: a name in the config, a URL, a command line, or a program on PATH, in this order.
+
+use super::{
+    load::{Config, Transport, Upstream, is_usual},
+    variables::Environment,
+};
+use crate::model::{
+    limits,
+    name::UpstreamName,
+    program::{Endpoint, Program},
+};
+
+/// What one `--upstream` stands for.
+#[derive(Debug)]
+pub enum Choice {
+    /// An upstream of the config.
+    Named(Upstream),
+    /// One made up on the spot.
+    AdHoc(Upstream),
+}
+
+/// Keeps those upstreams of `config` that `wanted` names and adds the others it describes. An empty `wanted` keeps all.
+///
+/// # Errors
+/// A text is empty, or a command line's quotes do not close.
+pub fn choose(config: &mut Config, wanted: &[String], environment: &Environment) -> Result<(), String> {
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let mut chosen: Vec<Upstream> = Vec::new();
+    for text in wanted {
+        let named = config.upstreams.iter().find(|upstream| upstream.name.as_str() == text);
+        let choice = named.map_or_else(|| ad_hoc(text, environment).map(Choice::AdHoc), |named| Ok(Choice::Named(named.clone())))?;
+        match choice {
+            Choice::Named(upstream) => chosen.push(upstream),
+            Choice::AdHoc(mut upstream) => {
+                upstream.name = free_name(&upstream.name, &chosen);
+                chosen.push(upstream);
+            }
+        }
+    }
+    config.upstreams = chosen;
+    Ok(())
+}
+
+/// Makes an upstream of a URL, a command line or a program's name.
+///
+/// # Errors
+/// The text is empty, or a command line's quotes do not close.
+pub fn ad_hoc(text: &str, environment: &Environment) -> Result<Upstream, String> {
+    let (name, transport) = if text.starts_with("http://") || text.starts_with("https://") {
+        (host_of(text), Transport::Http(Endpoint { url: text.into(), headers: Default::default() }))
+    } else {
+        let words = shlex::split(text).ok_or_else(|| format!("the quotes of `{text}` do not close"))?;
+        let Some((command, args)) = words.split_first() else { return Err("an upstream is named by an empty text".into()) };
+        let program =
+            Program { command: command.clone(), args: args.to_vec(), env: environment.some(is_usual), cwd: None };
+        (program_name(&words), Transport::Stdio(program))
+    };
+    Ok(Upstream {
+        name: UpstreamName::new(name),
+        transport: Ok(transport),
+        prefix: String::new(),
+        handshake: limits::HANDSHAKE,
+        call_idle: limits::CALL_IDLE,
+        call_total: limits::CALL_TOTAL,
+    })
+}
+
+fn host_of(url: &str) -> String {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    authority.rsplit('@').next().unwrap_or_default().split(':').next().unwrap_or_default().to_owned()
+}
+
+/// The program's name without folder and ending; behind a launcher, that of what it launches.
+fn program_name(words: &[String]) -> String {
+    const LAUNCHERS: &[&str] = &["npx", "uvx", "bunx", "node", "deno", "bun", "python", "python3", "pnpm", "uv", "sh"];
+    let stem = |word: &str| {
+        let file = word.rsplit(['/', '\\']).next().unwrap_or(word);
+        let file = file.split_once('@').map_or(file, |(name, _)| name);
+        let endings = [".js", ".mjs", ".py", ".ts", ".exe", ".cmd", ".sh"];
+        endings.iter().find_map(|ending| file.strip_suffix(ending)).unwrap_or(file).to_owned()
+    };
+    let is_word = |word: &&String| !word.starts_with('-') && !["run", "dlx", "exec", "tool"].contains(&word.as_str());
+    let own = stem(words.first().map_or("", String::as_str));
+    let behind = words.iter().skip(1).find(is_word).map(|word| stem(word));
+    match behind {
+        Some(behind) if LAUNCHERS.contains(&own.as_str()) && !behind.is_empty() => behind,
+        _ => own,
+    }
+}
+
+fn free_name(name: &UpstreamName, taken: &[Upstream]) -> UpstreamName {
+    let is_free = |candidate: &str| taken.iter().all(|upstream| upstream.name.as_str() != candidate);
+    if is_free(name.as_str()) {
+        return name.clone();
+    }
+    let candidates = (2..).map(|number| format!("{name}-{number}"));
+    candidates.into_iter().find(|candidate| is_free(candidate)).map_or_else(|| name.clone(), UpstreamName::new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_upstream_is_named_after_what_it_runs() {
+        for (text, name) in [
+            ("eshop-mcp", "eshop-mcp"),
+            ("/usr/bin/eshop-mcp --role clerk", "eshop-mcp"),
+            ("npx -y @modelcontextprotocol/server-everything@2026.8.31 stdio", "server-everything"),
+            ("uvx mcp-server-git --repository .", "mcp-server-git"),
+            ("node 'my servers/shop.mjs' x", "shop"),
+            ("https://user@mcp.example.com:8443/mcp?x=1", "mcp.example.com"),
+        ] {
+            assert_eq!(ad_hoc(text, &Environment::default()).unwrap().name.as_str(), name, "{text}");
+        }
+        assert!(ad_hoc("", &Environment::default()).is_err());
+        assert!(ad_hoc("sh -c 'x", &Environment::default()).is_err());
+    }
+
+    #[test]
+    fn names_in_the_config_come_first_and_repeats_get_a_number() {
+        let mut config = Config::default();
+        let mut named = ad_hoc("other-program", &Environment::default()).unwrap();
+        named.name = UpstreamName::new("shop");
+        config.upstreams = vec![named];
+        let wanted = ["shop".to_owned(), "tool a".into(), "tool b".into()];
+        choose(&mut config, &wanted, &Environment::default()).unwrap();
+        let names: Vec<&str> = config.upstreams.iter().map(|upstream| upstream.name.as_str()).collect();
+        assert_eq!(names, ["shop", "tool", "tool-2"]);
+        let Ok(Transport::Stdio(program)) = &config.upstreams[0].transport else { panic!("shop is a program") };
+        assert_eq!(program.command, "other-program");
+    }
+}

@@ -1,0 +1,204 @@
+//! Who may use what, and the one decision whether a tool may be called. Every path to an upstream passes
+//! [`Policy::decide`]; a property test walks them all.
+
+use wildmatch::WildMatch;
+
+use crate::model::{name::UpstreamName, principal::Principal};
+
+/// The rules of the config, ready to be asked.
+#[derive(Debug, Clone, Default)]
+pub struct Policy {
+    rules: Vec<CheckedRule>,
+}
+
+/// One rule, as the config has it.
+#[derive(Debug, Clone, Default)]
+pub struct Rule<'a> {
+    /// Callers it holds for.
+    pub principals: &'a [String],
+    /// Roles it holds for.
+    pub roles: &'a [String],
+    /// Patterns of tools allowed.
+    pub allow: &'a [String],
+    /// Patterns of tools denied.
+    pub deny: &'a [String],
+}
+
+#[derive(Debug, Clone)]
+struct CheckedRule {
+    principals: Vec<String>,
+    roles: Vec<String>,
+    allow: Vec<ToolPattern>,
+    deny: Vec<ToolPattern>,
+}
+
+#[derive(Debug, Clone)]
+struct ToolPattern {
+    upstream: Option<String>,
+    name: WildMatch,
+}
+
+/// What is known of the tool that a call names.
+#[derive(Debug, Clone, Copy)]
+pub struct Standing<'a> {
+    /// Its upstream.
+    pub upstream: &'a UpstreamName,
+    /// Its name as clients see it.
+    pub exposed: &'a str,
+    /// Whether its definition differs from the one that was accepted.
+    pub is_quarantined: bool,
+    /// Whether it is open to this caller now: always, or by a skill that the caller loaded.
+    pub is_open: bool,
+    /// Whether its upstream can take a call.
+    pub is_available: bool,
+}
+
+/// The outcome of the gate, in the order in which it is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Decision {
+    /// No such tool.
+    NotFound,
+    /// Not for this caller.
+    Forbidden,
+    /// Changed since it was accepted.
+    Quarantined,
+    /// No loaded skill opens it.
+    Inactive,
+    /// Its upstream is down.
+    Unavailable,
+    /// To be forwarded.
+    Allow,
+}
+
+impl Policy {
+    /// Makes a policy of the config's rules.
+    pub fn new<'a>(rules: impl Iterator<Item = Rule<'a>>) -> Self {
+        let patterns = |texts: &[String]| texts.iter().map(|text| ToolPattern::new(text)).collect();
+        let checked = rules.map(|rule| CheckedRule {
+            principals: rule.principals.to_vec(),
+            roles: rule.roles.to_vec(),
+            allow: patterns(rule.allow),
+            deny: patterns(rule.deny),
+        });
+        Self { rules: checked.collect() }
+    }
+
+    /// Whether `principal` may know and use this tool.
+    pub fn is_visible(&self, principal: &Principal, upstream: &UpstreamName, exposed: &str) -> bool {
+        let mut is_limited = false;
+        let mut is_allowed = false;
+        for rule in self.rules.iter().filter(|rule| rule.holds_for(principal)) {
+            if rule.deny.iter().any(|pattern| pattern.matches(upstream, exposed)) {
+                return false;
+            }
+            is_limited |= !rule.allow.is_empty();
+            is_allowed |= rule.allow.iter().any(|pattern| pattern.matches(upstream, exposed));
+        }
+        is_allowed || !is_limited
+    }
+
+    /// The gate: whether `principal` may call the tool of this standing; `None` is a tool that does not exist.
+    pub fn decide(&self, principal: &Principal, standing: Option<&Standing<'_>>) -> Decision {
+        match standing {
+            None => Decision::NotFound,
+            Some(tool) if !self.is_visible(principal, tool.upstream, tool.exposed) => Decision::Forbidden,
+            Some(tool) if tool.is_quarantined => Decision::Quarantined,
+            Some(tool) if !tool.is_open => Decision::Inactive,
+            Some(tool) if !tool.is_available => Decision::Unavailable,
+            Some(_) => Decision::Allow,
+        }
+    }
+}
+
+impl CheckedRule {
+    fn holds_for(&self, principal: &Principal) -> bool {
+        let is_for_all = self.principals.is_empty() && self.roles.is_empty();
+        is_for_all
+            || self.principals.iter().any(|name| *name == principal.name)
+            || self.roles.iter().any(|role| principal.roles.contains(role))
+    }
+}
+
+impl ToolPattern {
+    fn new(text: &str) -> Self {
+        let (upstream, name) = text.rsplit_once(':').map_or((None, text), |(upstream, name)| (Some(upstream), name));
+        Self { upstream: upstream.map(str::to_owned), name: WildMatch::new(name) }
+    }
+
+    fn matches(&self, upstream: &UpstreamName, exposed: &str) -> bool {
+        self.upstream.as_ref().is_none_or(|wanted| wanted == upstream.as_str()) && self.name.matches(exposed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn texts(list: &[&str]) -> Vec<String> {
+        list.iter().map(|text| (*text).to_owned()).collect()
+    }
+
+    fn principal(name: &str, roles: &[&str]) -> Principal {
+        Principal { name: name.into(), roles: texts(roles) }
+    }
+
+    fn policy() -> Policy {
+        let (all, viewers, ann) = (texts(&["*_drop"]), texts(&["viewer"]), texts(&["ann"]));
+        let (reads, gets, shop) = (texts(&["*_list"]), texts(&["*_get"]), texts(&["shop:admin_*"]));
+        Policy::new(
+            [
+                Rule { deny: &all, ..Rule::default() },
+                Rule { roles: &viewers, allow: &reads, ..Rule::default() },
+                Rule { principals: &ann, allow: &gets, deny: &shop, ..Rule::default() },
+            ]
+            .into_iter(),
+        )
+    }
+
+    #[test]
+    fn a_denial_always_holds_and_an_allowance_limits_those_it_is_for() {
+        let (viewer, ann, bob) = (principal("v", &["viewer"]), principal("ann", &["viewer"]), principal("bob", &[]));
+        for (who, upstream, tool, is_visible) in [
+            (&bob, "shop", "orders_write", true),
+            (&bob, "shop", "orders_drop", false),
+            (&viewer, "shop", "orders_list", true),
+            (&viewer, "shop", "orders_get", false),
+            (&ann, "shop", "orders_get", true),
+            (&ann, "shop", "orders_list", true),
+            (&ann, "shop", "admin_get", false),
+            (&ann, "other", "admin_get", true),
+        ] {
+            assert_eq!(policy().is_visible(who, &UpstreamName::new(upstream), tool), is_visible, "{who} {tool}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_first_reason_in_order_decides(bits in 0u8..8, name in "[a-z]{1,4}_(list|drop)", viewer: bool) {
+            let who = principal("x", if viewer { &["viewer"] } else { &[] });
+            let upstream = UpstreamName::new("shop");
+            let standing = Standing {
+                upstream: &upstream,
+                exposed: &name,
+                is_quarantined: bits & 1 > 0,
+                is_open: bits & 2 > 0,
+                is_available: bits & 4 > 0,
+            };
+            let expected = if name.ends_with("_drop") {
+                Decision::Forbidden
+            } else if standing.is_quarantined {
+                Decision::Quarantined
+            } else if !standing.is_open {
+                Decision::Inactive
+            } else if !standing.is_available {
+                Decision::Unavailable
+            } else {
+                Decision::Allow
+            };
+            prop_assert_eq!(policy().decide(&who, Some(&standing)), expected);
+            prop_assert_eq!(policy().decide(&who, None), Decision::NotFound);
+        }
+    }
+}

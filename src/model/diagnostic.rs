@@ -1,0 +1,170 @@
+//! What is wrong with an input file or an upstream, collected instead of thrown. Owns the list of stable codes.
+
+use std::{fmt, path::PathBuf};
+
+use serde::Serialize;
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// The file or the part cannot be used.
+    Error,
+    /// It is used, but hardly as meant.
+    Warning,
+    /// Worth knowing.
+    Note,
+}
+
+/// A place in an input file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Place {
+    /// As the user named it.
+    pub file: PathBuf,
+    /// From 1; 0 where the whole file is meant.
+    pub line: usize,
+    /// From 1, in characters; 0 where the whole line is meant.
+    pub column: usize,
+}
+
+/// One finding.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Diagnostic {
+    /// Errors sort first.
+    pub severity: Severity,
+    /// Where, if in a file.
+    pub at: Option<Place>,
+    /// Stable, `area-what`.
+    pub code: &'static str,
+    /// A fragment without a full stop.
+    pub message: String,
+    /// What to do next, one line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+impl Diagnostic {
+    /// Makes an error.
+    pub fn error(code: &'static str, message: impl Into<String>) -> Self {
+        Self { severity: Severity::Error, at: None, code, message: message.into(), hint: None }
+    }
+
+    /// Makes a warning.
+    pub fn warning(code: &'static str, message: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, ..Self::error(code, message) }
+    }
+
+    /// Makes a note.
+    pub fn note(code: &'static str, message: impl Into<String>) -> Self {
+        Self { severity: Severity::Note, ..Self::error(code, message) }
+    }
+
+    /// Says where.
+    #[must_use]
+    pub fn at(mut self, place: Place) -> Self {
+        self.at = Some(place);
+        self
+    }
+
+    /// Says what to do next.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Whether the part cannot be used.
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file.display())?;
+        if self.line > 0 {
+            write!(f, ":{}", self.line)?;
+        }
+        if self.column > 0 {
+            write!(f, ":{}", self.column)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(place) = &self.at {
+            write!(f, "{place}: ")?;
+        }
+        let severity = match self.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Note => "note",
+        };
+        write!(f, "{severity}[{}]: {}", self.code, self.message)?;
+        if let Some(hint) = &self.hint {
+            write!(f, "\n  hint: {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Every code there is, sorted. A code, once shipped, keeps its meaning.
+pub const CODES: &[&str] = &[
+    "config-invalid",
+    "config-newer",
+    "config-syntax",
+    "config-value",
+    "config-variable",
+    "gate-boundary",
+    "gate-dead-prefix",
+    "gate-skill-unmapped",
+    "gate-uncovered-tool",
+    "gate-unknown-skill",
+    "gate-unknown-upstream",
+    "name-clash",
+    "name-rewritten",
+    "skill-binary",
+    "skill-description-cut",
+    "skill-description-missing",
+    "skill-duplicate",
+    "skill-encoding",
+    "skill-extra-member",
+    "skill-file-case",
+    "skill-frontmatter-invalid",
+    "skill-frontmatter-missing",
+    "skill-frontmatter-quoted",
+    "skill-frontmatter-unclosed",
+    "skill-member-type",
+    "skill-name-differs",
+    "skill-name-invalid",
+    "skill-name-missing",
+    "skill-too-large",
+    "skill-too-many",
+    "skills-folder",
+    "tool-dropped",
+    "tool-list-cut",
+    "tool-repaired",
+    "upstream-unreachable",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_sorted_and_unique() {
+        assert!(CODES.windows(2).all(|pair| pair[0] < pair[1]));
+    }
+
+    #[test]
+    fn a_finding_reads_as_place_severity_code_message_hint() {
+        let place = Place { file: "gatekey.toml".into(), line: 3, column: 7 };
+        let finding = Diagnostic::warning("gate-dead-prefix", "prefix `x_` matches no tool").at(place).hint("remove it");
+        insta::assert_snapshot!(finding, @r"
+        gatekey.toml:3:7: warning[gate-dead-prefix]: prefix `x_` matches no tool
+          hint: remove it
+        ");
+    }
+}

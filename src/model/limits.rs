@@ -1,0 +1,93 @@
+//! Every bound and timeout, each with its unit and its reason. Must not hold anything that a user sets; those defaults
+//! stand here, their settings in `config`.
+
+use std::time::Duration;
+
+/// Longest line, in bytes, that either side may send. Real results reach some 20 MiB (images, exports).
+pub const LINE_BYTES: usize = 64 << 20;
+/// Bytes waiting for one upstream to read before further calls are refused: two of the longest lines.
+pub const UPSTREAM_QUEUE_BYTES: usize = 128 << 20;
+/// Bytes waiting for the client to read before upstream readers wait.
+pub const CLIENT_QUEUE_BYTES: usize = 128 << 20;
+/// Small messages are joined into one write up to this many bytes: one pipe buffer.
+pub const WRITE_BATCH_BYTES: usize = 64 << 10;
+/// Bytes asked for in one read: one pipe buffer.
+pub const READ_CHUNK_BYTES: usize = 64 << 10;
+/// A line buffer above this size is given back once it is empty.
+pub const IDLE_BUFFER_BYTES: usize = 1 << 20;
+
+/// Lines of an upstream's stderr that are kept.
+pub const STDERR_LINES: usize = 64;
+/// Bytes kept of one such line.
+pub const STDERR_LINE_BYTES: usize = 500;
+/// Stray lines on an upstream's stdout that are logged; the rest is counted.
+pub const NOISE_LOGGED: usize = 20;
+
+/// Wait for a whole handshake. Interpreters under load take 10 s and more to import.
+pub const HANDSHAKE: Duration = Duration::from_secs(60);
+/// Silence after `server/discover` before `initialize` is sent as well, on the same pipe.
+pub const PROBE_SILENCE: Duration = Duration::from_millis(1_000);
+/// Wait for one page of a list.
+pub const LIST_PAGE: Duration = Duration::from_secs(30);
+/// Pages of one list: a thousand pages of ten tools are already more than any client takes.
+pub const LIST_PAGES: usize = 1_000;
+/// Tools of one upstream.
+pub const UPSTREAM_TOOLS: usize = 20_000;
+/// A call without answer or progress.
+pub const CALL_IDLE: Duration = Duration::from_secs(300);
+/// A call as a whole, progress or not.
+pub const CALL_TOTAL: Duration = Duration::from_secs(3_600);
+/// How often deadlines are looked at.
+pub const SWEEP: Duration = Duration::from_millis(500);
+/// How long the first list waits for upstreams. The tightest client gives up after 5 s.
+pub const START_WAIT: Duration = Duration::from_millis(2_000);
+/// A call to an upstream that is just starting again waits this long for it.
+pub const RESTART_WAIT: Duration = Duration::from_millis(900);
+
+/// First pause before a restart; doubles each time.
+pub const BACKOFF_FIRST: Duration = Duration::from_millis(500);
+/// Longest pause before a restart.
+pub const BACKOFF_MOST: Duration = Duration::from_secs(60);
+/// An upstream that ran this long starts again at the first pause.
+pub const BACKOFF_RESET: Duration = Duration::from_secs(60);
+
+/// After closing stdin, and again after SIGTERM, a child has this long to end.
+pub const CHILD_GRACE: Duration = Duration::from_millis(1_500);
+/// Calls in flight are waited for at the end.
+pub const DRAIN: Duration = Duration::from_secs(10);
+
+/// Frontmatter, in bytes. The longest of 15,601 public skills has about 8 KiB.
+pub const FRONTMATTER_BYTES: usize = 64 << 10;
+/// A SKILL.md, in bytes. The longest public one has 294,426.
+pub const SKILL_BYTES: u64 = 1 << 20;
+/// Files of one skill (the Skills extension's own limit).
+pub const SKILL_FILES: usize = 512;
+/// Bytes of one skill (the Skills extension's own limit).
+pub const SKILL_TOTAL_BYTES: u64 = 16 << 20;
+/// Bytes of one reference that is read into a result.
+pub const REFERENCE_BYTES: u64 = 1 << 20;
+/// Folders below a skills folder (the client guide's limits).
+pub const SKILL_DEPTH: usize = 6;
+/// Folders looked at below one skills folder.
+pub const SKILL_FOLDERS: usize = 2_000;
+/// Characters of a description (the standard's limit); longer ones are cut in the catalogue.
+pub const DESCRIPTION_CHARS: usize = 1_024;
+
+/// Longest exposed name: the strictest model API.
+pub const NAME_CHARS: usize = 64;
+/// Hosts cut descriptions and instructions here, in bytes.
+pub const HOST_TEXT_BYTES: usize = 2_048;
+/// Skill names are an enum in the schema up to this many.
+pub const ENUM_ENTRIES: usize = 100;
+/// An upstream with more tools than this becomes several auto skills.
+pub const AUTO_SKILL_TOOLS: usize = 25;
+/// Tokens of the catalogue.
+pub const CATALOG_TOKENS: usize = 1_500;
+/// Tokens by which a legacy session's list may grow.
+pub const LIST_TOKENS: usize = 10_000;
+/// A client that has not listed again this long after a change never will.
+pub const RELIST: Duration = Duration::from_secs(2);
+/// Full definitions in one `tool_describe`.
+pub const DESCRIBE_TOOLS: usize = 10;
+/// Bytes of a tool's schema shown with an argument error.
+pub const SCHEMA_HINT_BYTES: usize = 8 << 10;

@@ -1,0 +1,10 @@
+//! Floor 0, the vocabulary: pure data that every other folder speaks in. Knows nothing of files, processes or the
+//! protocol's transports. Read `name` first, then `tool`.
+
+pub mod diagnostic;
+pub mod limits;
+pub mod name;
+pub mod principal;
+pub mod program;
+pub mod source;
+pub mod tool;

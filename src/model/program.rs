@@ -1,0 +1,38 @@
+//! How to reach an upstream. Must not know how it is started or spoken to: that is `wire`.
+
+use std::{collections::BTreeMap, fmt, path::PathBuf};
+
+/// How to start a server as a child process.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Program {
+    /// Looked up on PATH unless it has a separator.
+    pub command: String,
+    /// Passed as they are, without a shell.
+    pub args: Vec<String>,
+    /// The whole environment.
+    pub env: BTreeMap<String, String>,
+    /// Ours where there is none.
+    pub cwd: Option<PathBuf>,
+}
+
+/// A server over Streamable HTTP.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Absolute, `http` or `https`.
+    pub url: String,
+    /// Sent with every request.
+    pub headers: BTreeMap<String, String>,
+}
+
+// By hand, since arguments, environment and headers may hold secrets.
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Program").field("command", &self.command).field("cwd", &self.cwd).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint").finish_non_exhaustive()
+    }
+}

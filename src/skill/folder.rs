@@ -1,0 +1,393 @@
+//! Folders of skills: walked within bounds, one [`Skill`] per SKILL.md, a reason for each that is skipped.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+
+use super::frontmatter::parse;
+use crate::model::{
+    diagnostic::{Diagnostic, Place},
+    limits::{DESCRIPTION_CHARS, NAME_CHARS, SKILL_BYTES, SKILL_DEPTH, SKILL_FILES, SKILL_FOLDERS, SKILL_TOTAL_BYTES},
+    name::SkillName,
+};
+
+/// One skill.
+#[derive(Debug, Clone)]
+pub struct Skill {
+    /// From the header, else the folder's.
+    pub name: SkillName,
+    /// What it is for and when to use it; never empty.
+    pub description: String,
+    /// The playbook.
+    pub body: String,
+    /// The folder, without links in it.
+    pub folder: PathBuf,
+    /// Paths of its other files below the folder, `/` between, sorted.
+    pub references: Vec<String>,
+    /// `allowed-tools`, where it is given.
+    pub allowed_tools: Option<Vec<String>>,
+    /// Whether only the user may ask for it: not in the catalogue, but loaded by name.
+    pub is_hidden: bool,
+    /// For filters and counts.
+    pub tags: Vec<String>,
+    /// Lowercase hex SHA-256 of its SKILL.md.
+    pub digest: String,
+}
+
+/// The skills of all folders, with what was found while reading them.
+#[derive(Debug, Clone, Default)]
+pub struct SkillSet {
+    /// By name. On a clash the folder that stands first in the config wins.
+    pub skills: BTreeMap<SkillName, Skill>,
+    /// In the order of the walk.
+    pub findings: Vec<Diagnostic>,
+}
+
+/// Reads every skill below `folders`.
+pub fn load_folders(folders: &[PathBuf]) -> SkillSet {
+    let mut set = SkillSet::default();
+    for folder in folders {
+        let mut walk = Walk { set: &mut set, seen: BTreeSet::new() };
+        if let Err(error) = walk.enter(folder, 0) {
+            let finding = Diagnostic::error("skills-folder", format!("cannot be read: {error}")).at(whole(folder));
+            set.findings.push(finding.hint("no skill of it is there, and what they open stays closed"));
+        }
+    }
+    set
+}
+
+fn whole(file: &Path) -> Place {
+    Place { file: file.into(), ..Place::default() }
+}
+
+struct Walk<'a> {
+    set: &'a mut SkillSet,
+    /// Folders that were entered, without links: circles end here.
+    seen: BTreeSet<PathBuf>,
+}
+
+impl Walk<'_> {
+    fn enter(&mut self, folder: &Path, depth: usize) -> io::Result<()> {
+        let real = fs::canonicalize(folder)?;
+        if depth > SKILL_DEPTH || !self.seen.insert(real.clone()) {
+            return Ok(());
+        }
+        if self.seen.len() > SKILL_FOLDERS {
+            if self.seen.len() == SKILL_FOLDERS + 1 {
+                let message = format!("more than {SKILL_FOLDERS} folders, the rest is not looked at");
+                self.set.findings.push(Diagnostic::warning("skill-too-many", message).at(whole(folder)));
+            }
+            return Ok(());
+        }
+        let mut entries: Vec<PathBuf> = fs::read_dir(folder)?.flatten().map(|entry| entry.path()).collect();
+        entries.sort();
+        let is_skill_file = |path: &&PathBuf| {
+            path.file_name().is_some_and(|name| name.eq_ignore_ascii_case("SKILL.md")) && path.is_file()
+        };
+        if let Some(file) = entries.iter().find(is_skill_file) {
+            self.skill(file, &real);
+        }
+        for entry in entries.iter().filter(|entry| entry.is_dir() && !is_noise(entry)) {
+            if let Err(error) = self.enter(entry, depth + 1) {
+                let finding = Diagnostic::warning("skills-folder", format!("cannot be read: {error}"));
+                self.set.findings.push(finding.at(whole(entry)));
+            }
+        }
+        Ok(())
+    }
+
+    fn skill(&mut self, file: &Path, folder: &Path) {
+        let mut reader = Reader { file, findings: Vec::new() };
+        let skill = reader.skill(folder);
+        self.set.findings.append(&mut reader.findings);
+        let Some(skill) = skill else { return };
+        if let Some(first) = self.set.skills.get(&skill.name) {
+            let message = format!("skill `{}` is already in `{}`; this one is left out", skill.name, first.folder.display());
+            self.set.findings.push(Diagnostic::warning("skill-duplicate", message).at(whole(file)));
+        } else {
+            self.set.skills.insert(skill.name.clone(), skill);
+        }
+    }
+}
+
+/// Folders that never hold skills of the user.
+fn is_noise(folder: &Path) -> bool {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    name == "node_modules" || name == ".git" || name == "target" || name == "__pycache__"
+}
+
+/// Reads one SKILL.md.
+struct Reader<'a> {
+    file: &'a Path,
+    findings: Vec<Diagnostic>,
+}
+
+impl Reader<'_> {
+    fn skill(&mut self, folder: &Path) -> Option<Skill> {
+        if fs::metadata(self.file).is_ok_and(|data| data.len() > SKILL_BYTES) {
+            self.error("skill-too-large", 0, format!("the file is over {SKILL_BYTES} bytes"));
+            return None;
+        }
+        let bytes = fs::read(self.file).map_err(|error| self.error("skills-folder", 0, format!("cannot be read: {error}"))).ok()?;
+        let document = parse(&bytes).map_err(|refusal| self.error(refusal.code, refusal.line, refusal.message)).ok()?;
+        if document.was_quoted {
+            self.warn("skill-frontmatter-quoted", "the header is not valid YAML; values were read as if in quotes");
+        }
+        if self.file.file_name().is_some_and(|name| name != "SKILL.md") {
+            self.warn("skill-file-case", "the file should be called `SKILL.md`");
+        }
+        let members = document.members;
+        self.note_extra_members(&members);
+        let description = self.description(&members)?;
+        let allowed_tools = self.allowed_tools(&members)?;
+        Some(Skill {
+            name: self.name(&members, folder),
+            description,
+            body: document.body,
+            references: self.references(folder),
+            folder: folder.into(),
+            allowed_tools,
+            is_hidden: members.get("disable-model-invocation").is_some_and(is_true),
+            tags: tags(&members),
+            digest: data_encoding::HEXLOWER.encode(&Sha256::digest(&bytes)),
+        })
+    }
+
+    fn name(&mut self, members: &Map<String, Value>, folder: &Path) -> SkillName {
+        let of_folder = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let given = members.get("name").and_then(scalar).filter(|name| !name.is_empty());
+        let Some(name) = given.filter(|name| !name.chars().any(char::is_control)) else {
+            self.warn("skill-name-missing", "the header has no usable `name`; the folder's is used");
+            return SkillName::new(of_folder);
+        };
+        let is_valid = name.len() <= NAME_CHARS
+            && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+            && !name.starts_with('-')
+            && !name.ends_with('-')
+            && !name.contains("--");
+        if !is_valid {
+            let rule = "1 to 64 of `a-z0-9-`, without `-` at the ends or twice in a row";
+            self.warn("skill-name-invalid", format!("name `{name}` is not {rule}"));
+        }
+        if name != of_folder {
+            self.warn("skill-name-differs", format!("name `{name}` differs from its folder `{of_folder}`"));
+        }
+        SkillName::new(name)
+    }
+
+    fn description(&mut self, members: &Map<String, Value>) -> Option<String> {
+        let text = match members.get("description") {
+            Some(Value::Array(parts)) => {
+                self.warn("skill-member-type", "`description` is a list; its items are joined");
+                parts.iter().filter_map(scalar).collect::<Vec<_>>().join(" ")
+            }
+            other => other.and_then(scalar).unwrap_or_default(),
+        };
+        let text = text.trim().to_owned();
+        if text.is_empty() {
+            self.error("skill-description-missing", 0, "the header has no `description`, so nobody could choose the skill");
+            return None;
+        }
+        if text.chars().count() > DESCRIPTION_CHARS {
+            let message = format!("`description` has over {DESCRIPTION_CHARS} characters; the catalogue cuts it");
+            self.warn("skill-description-cut", message);
+        }
+        Some(text)
+    }
+
+    /// A restriction that cannot be read costs the skill: without it the skill would be more than its author meant.
+    fn allowed_tools(&mut self, members: &Map<String, Value>) -> Option<Option<Vec<String>>> {
+        let split = |text: &str| -> Vec<String> {
+            text.split([',', ' ', '\t']).filter(|part| !part.is_empty()).map(str::to_owned).collect()
+        };
+        match members.get("allowed-tools") {
+            None | Some(Value::Null) => Some(None),
+            Some(Value::String(text)) => Some(Some(split(text))),
+            Some(Value::Array(items)) if items.iter().all(Value::is_string) => {
+                Some(Some(items.iter().filter_map(Value::as_str).map(|item| item.trim().to_owned()).collect()))
+            }
+            Some(_) => {
+                self.error("skill-member-type", 0, "`allowed-tools` is neither a text nor a list of texts");
+                None
+            }
+        }
+    }
+
+    fn note_extra_members(&mut self, members: &Map<String, Value>) {
+        const KNOWN: &[&str] = &["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
+        let extra: Vec<&str> = members.keys().map(String::as_str).filter(|name| !KNOWN.contains(name)).collect();
+        if !extra.is_empty() {
+            let message = format!("members that the standard does not know: {}", extra.join(", "));
+            self.findings.push(Diagnostic::note("skill-extra-member", message).at(whole(self.file)));
+        }
+        if members.get("metadata").is_some_and(|metadata| !metadata.is_object() && !metadata.is_null()) {
+            self.warn("skill-member-type", "`metadata` is not a map; it is left out");
+        }
+    }
+
+    /// Lists the files that may be read, without links and hidden files.
+    fn references(&mut self, folder: &Path) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut size_bytes = 0;
+        let mut folders = vec![folder.to_owned()];
+        while let Some(here) = folders.pop() {
+            for entry in fs::read_dir(&here).into_iter().flatten().flatten() {
+                let (path, name) = (entry.path(), entry.file_name());
+                // The entry's own type: links are neither files nor folders here.
+                let Ok(kind) = entry.file_type() else { continue };
+                if name.to_string_lossy().starts_with('.') || is_noise(&path) {
+                    continue;
+                }
+                if kind.is_dir() && path.components().count() <= folder.components().count() + SKILL_DEPTH {
+                    folders.push(path);
+                } else if kind.is_file() && path.as_path() != folder.join(self.file.file_name().unwrap_or_default()) {
+                    size_bytes += entry.metadata().map_or(0, |data| data.len());
+                    found.extend(relative(folder, &path));
+                }
+            }
+        }
+        found.sort();
+        if found.len() > SKILL_FILES || size_bytes > SKILL_TOTAL_BYTES {
+            let message = format!("over {SKILL_FILES} files or {SKILL_TOTAL_BYTES} bytes; only SKILL.md is served");
+            self.warn("skill-too-many", message);
+            found.clear();
+        }
+        found
+    }
+
+    fn error(&mut self, code: &'static str, line: usize, message: impl Into<String>) {
+        let place = Place { file: self.file.into(), line, column: 0 };
+        self.findings.push(Diagnostic::error(code, message).at(place).hint("the skill is left out"));
+    }
+
+    fn warn(&mut self, code: &'static str, message: impl Into<String>) {
+        self.findings.push(Diagnostic::warning(code, message).at(whole(self.file)));
+    }
+}
+
+fn relative(folder: &Path, path: &Path) -> Option<String> {
+    let parts: Option<Vec<&str>> = path.strip_prefix(folder).ok()?.iter().map(std::ffi::OsStr::to_str).collect();
+    Some(parts?.join("/"))
+}
+
+/// A YAML scalar as the text its author typed, as far as that can be known.
+fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.trim().to_owned()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(truth) => Some(truth.to_string()),
+        _ => None,
+    }
+}
+
+fn is_true(value: &Value) -> bool {
+    match value {
+        Value::Bool(truth) => *truth,
+        Value::String(text) => ["true", "yes", "on", "1"].contains(&text.to_lowercase().as_str()),
+        Value::Number(number) => number.as_u64() == Some(1),
+        _ => false,
+    }
+}
+
+/// `tags` at the top or in `metadata`, as a list or a text with commas.
+fn tags(members: &Map<String, Value>) -> Vec<String> {
+    let value = members.get("tags").or_else(|| members.get("metadata")?.get("tags"));
+    let mut tags: Vec<String> = match value {
+        Some(Value::Array(items)) => items.iter().filter_map(scalar).collect(),
+        Some(Value::String(text)) => text.split(',').map(|tag| tag.trim().to_owned()).collect(),
+        _ => Vec::new(),
+    };
+    tags.retain(|tag| !tag.is_empty());
+    tags.sort();
+    tags.dedup();
+    tags
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fixtures(name: &str) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("skills-fixtures").join(name)
+    }
+
+    /// Codes of the findings of one broken fixture, and the skills that are left.
+    fn outcome(case: &str) -> String {
+        let set = load_folders(&[fixtures("broken").join(case)]);
+        let mut codes: Vec<&str> = set.findings.iter().map(|finding| finding.code).collect();
+        codes.sort_unstable();
+        codes.dedup();
+        let names: Vec<&str> = set.skills.keys().map(SkillName::as_str).collect();
+        format!("{} [{}]", names.join(","), codes.join(" "))
+    }
+
+    #[test]
+    fn each_broken_skill_has_its_outcome_and_reason() {
+        for (case, expected) in [
+            ("no-frontmatter", " [skill-frontmatter-missing]"),
+            ("text-before-header", " [skill-frontmatter-missing]"),
+            ("unclosed", " [skill-frontmatter-unclosed]"),
+            ("no-description", " [skill-description-missing]"),
+            ("empty-description", " [skill-description-missing]"),
+            ("bad-yaml", " [skill-frontmatter-invalid]"),
+            ("conflict-marker", " [skill-frontmatter-invalid]"),
+            ("alias-bomb", " [skill-frontmatter-invalid]"),
+            ("utf16", " [skill-encoding]"),
+            ("nul-byte", " [skill-binary]"),
+            ("number-name", "3000 [skill-name-differs]"),
+            ("description-list", "description-list [skill-member-type]"),
+            ("metadata-string", "metadata-string [skill-member-type]"),
+            ("unknown-keys", "unknown-keys [skill-extra-member]"),
+            ("comma-tools", "comma-tools []"),
+            ("list-tools", "list-tools []"),
+            ("crlf", "crlf []"),
+            ("bom", "bom []"),
+            ("bom-crlf", "bom-crlf []"),
+            ("skill-md-lowercase", "skill-md-lowercase [skill-file-case]"),
+            ("huge-description", "huge-description [skill-description-cut]"),
+            ("colon-in-description", "colon-in-description [skill-frontmatter-quoted]"),
+            ("disable-model-invocation", "disable-model-invocation [skill-extra-member]"),
+            ("nested", "inner,nested []"),
+        ] {
+            assert_eq!(outcome(case), expected, "{case}");
+        }
+        assert!(outcome("long-name").ends_with(" [skill-name-differs skill-name-invalid]"));
+        assert!(outcome("name-differs").ends_with(" [skill-name-differs]"));
+    }
+
+    #[test]
+    fn the_shops_skills_load_without_a_finding_and_list_their_references() {
+        let set = load_folders(&[fixtures("eshop")]);
+        assert!(set.findings.is_empty(), "{:?}", set.findings);
+        assert_eq!(set.skills.len(), 7);
+        let orders = &set.skills["eshop-orders"];
+        assert_eq!(orders.references, ["references/common-cases.md", "references/order-states.md", "references/refund-rules.md"]);
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_a_finding() {
+        let set = load_folders(&[fixtures("nowhere")]);
+        assert_eq!(set.findings[0].code, "skills-folder");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_inside_a_skill_are_not_listed_and_circles_end() {
+        let root = tempfile::tempdir().unwrap();
+        let skill = root.path().join("a");
+        fs::create_dir_all(skill.join("refs")).unwrap();
+        fs::write(skill.join("SKILL.md"), "---\nname: a\ndescription: d\n---\n").unwrap();
+        fs::write(skill.join("refs/x.md"), "x").unwrap();
+        std::os::unix::fs::symlink("/etc/hostname", skill.join("refs/link.md")).unwrap();
+        std::os::unix::fs::symlink(root.path(), skill.join("up")).unwrap();
+        std::os::unix::fs::symlink("nowhere", root.path().join("dangling")).unwrap();
+        let set = load_folders(&[root.path().into()]);
+        assert_eq!(set.skills["a"].references, ["refs/x.md"]);
+        assert_eq!(set.skills.len(), 1);
+    }
+}

@@ -1,0 +1,13 @@
+//! Floor 1, JSON-RPC and MCP transports, raw: bodies are carried as the bytes they came in. Knows nothing of skills,
+//! gates or upstream names. Read `envelope` first, then `peer`.
+
+pub mod child;
+pub mod envelope;
+pub mod era;
+pub mod group;
+pub mod guard;
+pub mod line;
+pub mod outbox;
+pub mod peer;
+pub mod splice;
+pub mod stdio;

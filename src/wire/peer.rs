@@ -1,0 +1,402 @@
+//! One connection to a server, seen from our side: the id table, calls of our own, relayed calls, cancellation and
+//! progress tokens. Must not know what is called or why.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use serde_json::value::RawValue;
+use tokio::{sync::oneshot, time::Instant};
+
+use super::{
+    envelope::{Envelope, as_text, notification_line, request_line},
+    outbox::{Outbox, PushError},
+    splice::{Edits, member, members, replaced},
+};
+
+/// A call that is passed on: where its answer goes, and under which id and token.
+#[derive(Debug, Clone)]
+pub struct Relay {
+    /// The client's queue.
+    pub to: Arc<Outbox>,
+    /// Tells the client's calls from those of others.
+    pub session: u64,
+    /// The client's request id, as JSON.
+    pub client_id: Box<str>,
+    /// The client's progress token, as JSON.
+    pub token: Option<Box<str>>,
+    /// Whether `resultType` is added to the result: a legacy server answers a modern client.
+    pub adds_result_type: bool,
+    /// Without answer or progress for this long the call is given up.
+    pub idle: Duration,
+    /// When the call is given up as things stand.
+    pub expires: Instant,
+    /// When the call is given up whatever happens.
+    pub ends: Instant,
+}
+
+/// What a server answered to a call of our own.
+#[derive(Debug)]
+pub enum Reply {
+    /// The result.
+    Result(Box<RawValue>),
+    /// The error object.
+    Error(Box<RawValue>),
+}
+
+/// Why a call of our own has no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// The request could not be sent.
+    #[error(transparent)]
+    Push(#[from] PushError),
+    /// The connection ended before the answer.
+    #[error("the connection ended before the answer")]
+    Gone,
+    /// Nothing came in time.
+    #[error("no answer in time")]
+    TimedOut,
+    /// The answer is over the line limit.
+    #[error("the answer is longer than a line may be")]
+    TooLong,
+}
+
+#[derive(Debug)]
+enum Ticket {
+    Relay(Relay),
+    Await(oneshot::Sender<Result<Reply, CallError>>),
+}
+
+/// What came of an answer.
+#[derive(Debug)]
+pub enum Answered {
+    /// This line goes to that client.
+    Pass(Arc<Outbox>, Vec<u8>),
+    /// It was for a call of our own, or for one that was given up.
+    Kept,
+}
+
+/// One connection to a server.
+#[derive(Debug)]
+pub struct Peer {
+    outbox: Outbox,
+    tickets: Mutex<Tickets>,
+}
+
+#[derive(Debug, Default)]
+struct Tickets {
+    last_id: u64,
+    open: HashMap<u64, Ticket>,
+}
+
+impl Peer {
+    /// Makes a connection that holds at most `queue_bytes` unsent.
+    pub fn new(queue_bytes: usize) -> Self {
+        Self { outbox: Outbox::new(queue_bytes), tickets: Mutex::default() }
+    }
+
+    /// The queue towards the server.
+    pub fn outbox(&self) -> &Outbox {
+        &self.outbox
+    }
+
+    fn tickets(&self) -> MutexGuard<'_, Tickets> {
+        // Nothing in here can panic half-way through a change.
+        self.tickets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn open(&self, ticket: Ticket) -> u64 {
+        let mut tickets = self.tickets();
+        tickets.last_id += 1;
+        let id = tickets.last_id;
+        tickets.open.insert(id, ticket);
+        id
+    }
+
+    /// Sends the line that `line` makes of the new request's id, and passes the answer on as `relay` says.
+    ///
+    /// # Errors
+    /// The line was not taken; nobody will answer `relay`.
+    pub fn relay(&self, relay: Relay, line: impl FnOnce(&str) -> Vec<u8>) -> Result<(), PushError> {
+        let id = self.open(Ticket::Relay(relay));
+        self.outbox.push(line(&id.to_string())).inspect_err(|_| {
+            self.tickets().open.remove(&id);
+        })
+    }
+
+    /// Calls the server and waits; `params` is JSON.
+    ///
+    /// # Errors
+    /// See [`CallError`]. After a timeout the server is told, unless it was asked to `initialize`, which the protocol
+    /// does not let anyone cancel.
+    ///
+    /// # Cancel safety
+    /// Dropping the future gives the call up without telling the server.
+    pub async fn call(&self, method: &str, params: &str, timeout: Duration) -> Result<Reply, CallError> {
+        let (sender, receiver) = oneshot::channel();
+        let id = self.open(Ticket::Await(sender));
+        let pending = Pending { peer: self, id };
+        self.outbox.push(request_line(&id.to_string(), method, params))?;
+        match tokio::time::timeout(timeout, receiver).await {
+            Ok(answer) => answer.unwrap_or(Err(CallError::Gone)),
+            Err(_elapsed) => {
+                drop(pending);
+                if method != "initialize" {
+                    self.tell_cancelled(id, None);
+                }
+                Err(CallError::TimedOut)
+            }
+        }
+    }
+
+    /// Takes an answer of the server; `envelope` was parsed from `line`.
+    pub fn answered(&self, line: &[u8], envelope: &Envelope<'_>) -> Answered {
+        let ticket = envelope.id.and_then(own_id).and_then(|id| self.tickets().open.remove(&id));
+        match (ticket, envelope.id) {
+            (Some(Ticket::Relay(relay)), Some(id)) => {
+                let mut out = replaced(line, id.get(), &relay.client_id);
+                if relay.adds_result_type {
+                    out = with_result_type(out);
+                }
+                Answered::Pass(relay.to, out)
+            }
+            (Some(Ticket::Await(sender)), _) => {
+                let reply = match (envelope.error, envelope.result) {
+                    (Some(error), _) => Reply::Error(error.to_owned()),
+                    (None, result) => Reply::Result(result.unwrap_or(RawValue::NULL).to_owned()),
+                };
+                // Whoever waited may have given up.
+                drop(sender.send(Ok(reply)));
+                Answered::Kept
+            }
+            _ => Answered::Kept,
+        }
+    }
+
+    /// Takes the news of an answer over the line limit; returns the relayed call that it answers.
+    pub fn answer_too_long(&self, id: &str) -> Option<Relay> {
+        match id.parse().ok().and_then(|id: u64| self.tickets().open.remove(&id))? {
+            Ticket::Relay(relay) => Some(relay),
+            Ticket::Await(sender) => {
+                drop(sender.send(Err(CallError::TooLong)));
+                None
+            }
+        }
+    }
+
+    /// Takes a progress notification; returns where it goes, with the client's own token, if anywhere.
+    pub fn progressed(&self, line: &[u8], params: &RawValue) -> Option<(Arc<Outbox>, Vec<u8>)> {
+        let members = members(params.get())?;
+        let token = member(&members, "progressToken")?.value;
+        let mut tickets = self.tickets();
+        let Some(Ticket::Relay(relay)) = tickets.open.get_mut(&own_id(token)?) else { return None };
+        relay.expires = (Instant::now() + relay.idle).min(relay.ends);
+        let theirs = relay.token.as_ref()?;
+        Some((Arc::clone(&relay.to), replaced(line, token.get(), theirs)))
+    }
+
+    /// Gives up the call that `session` knows as `client_id` and tells the server; `params` are those of the client's
+    /// notification. Says whether there was such a call.
+    pub fn cancel(&self, session: u64, client_id: &str, params: &RawValue) -> bool {
+        let mut tickets = self.tickets();
+        let found = tickets.open.iter().find_map(|(id, ticket)| match ticket {
+            Ticket::Relay(relay) if relay.session == session && &*relay.client_id == client_id => Some(*id),
+            _ => None,
+        });
+        let Some(id) = found else { return false };
+        tickets.open.remove(&id);
+        drop(tickets);
+        self.tell_cancelled(id, Some(params));
+        true
+    }
+
+    /// Gives up every call of `session`, because its client is gone.
+    pub fn cancel_all(&self, session: u64) {
+        let gone = self.take(|relay| relay.session == session);
+        for (id, _) in gone {
+            self.tell_cancelled(id, None);
+        }
+    }
+
+    /// Gives up the calls whose time is over; returns them, to be answered.
+    pub fn expire(&self, now: Instant) -> Vec<Relay> {
+        let expired = self.take(|relay| relay.expires <= now);
+        for (id, _) in &expired {
+            self.tell_cancelled(*id, None);
+        }
+        expired.into_iter().map(|(_, relay)| relay).collect()
+    }
+
+    /// The connection is gone: returns the relayed calls, to be answered; calls of our own end by themselves.
+    pub fn lose(&self) -> Vec<Relay> {
+        self.outbox.close();
+        let lost = self.take(|_| true);
+        self.tickets().open.clear();
+        lost.into_iter().map(|(_, relay)| relay).collect()
+    }
+
+    /// Relayed calls without an answer.
+    pub fn n_open(&self) -> usize {
+        self.tickets().open.values().filter(|ticket| matches!(ticket, Ticket::Relay(_))).count()
+    }
+
+    fn take(&self, is_wanted: impl Fn(&Relay) -> bool) -> Vec<(u64, Relay)> {
+        let mut tickets = self.tickets();
+        let wanted = |ticket: &Ticket| matches!(ticket, Ticket::Relay(relay) if is_wanted(relay));
+        let mut taken: Vec<(u64, Relay)> = tickets
+            .open
+            .extract_if(|_, ticket| wanted(ticket))
+            .filter_map(|(id, ticket)| match ticket {
+                Ticket::Relay(relay) => Some((id, relay)),
+                Ticket::Await(_) => None,
+            })
+            .collect();
+        taken.sort_by_key(|(id, _)| *id);
+        taken
+    }
+
+    fn tell_cancelled(&self, id: u64, params: Option<&RawValue>) {
+        let params = params.and_then(|params| {
+            let members = members(params.get())?;
+            let mut edits = Edits::new(params.get());
+            edits.replace(member(&members, "requestId")?.value.get(), id.to_string());
+            Some(edits.apply())
+        });
+        let params = params.unwrap_or_else(|| format!(r#"{{"requestId":{id}}}"#));
+        // A server that takes nothing more is about to be given up anyway.
+        self.outbox.push(notification_line("notifications/cancelled", Some(&params))).ok();
+    }
+}
+
+/// Removes an own call's ticket when its future is dropped.
+struct Pending<'a> {
+    peer: &'a Peer,
+    id: u64,
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        self.peer.tickets().open.remove(&self.id);
+    }
+}
+
+/// Ids and tokens of ours are whole numbers; some servers send them back as texts.
+fn own_id(raw: &RawValue) -> Option<u64> {
+    raw.get().parse().ok().or_else(|| as_text(raw)?.parse().ok())
+}
+
+/// Adds `resultType` where the result is an object without one.
+fn with_result_type(line: Vec<u8>) -> Vec<u8> {
+    let edited = Envelope::parse(&line).ok().and_then(|envelope| {
+        let result = envelope.result?.get();
+        let members = members(result)?;
+        if member(&members, "resultType").is_some() {
+            return None;
+        }
+        let text = std::str::from_utf8(&line).ok()?;
+        let mut edits = Edits::new(text);
+        edits.insert(result, "resultType", r#""complete""#);
+        Some(edits.apply().into_bytes())
+    });
+    edited.unwrap_or(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn relay(to: &Arc<Outbox>, session: u64, client_id: &str) -> Relay {
+        let now = Instant::now();
+        Relay {
+            to: Arc::clone(to),
+            session,
+            client_id: client_id.into(),
+            token: Some(r#""their token""#.into()),
+            adds_result_type: false,
+            idle: Duration::from_secs(5),
+            expires: now + Duration::from_secs(5),
+            ends: now + Duration::from_secs(8),
+        }
+    }
+
+    async fn sent(outbox: &Outbox) -> Vec<String> {
+        outbox.close();
+        let mut written = Vec::new();
+        outbox.write_to(&mut written).await.unwrap();
+        String::from_utf8(written).unwrap().lines().map(str::to_owned).collect()
+    }
+
+    fn answer(peer: &Peer, line: &str) -> Option<String> {
+        match peer.answered(line.as_bytes(), &Envelope::parse(line.as_bytes()).unwrap()) {
+            Answered::Pass(_, line) => Some(String::from_utf8(line).unwrap()),
+            Answered::Kept => None,
+        }
+    }
+
+    fn raw(text: &str) -> Box<RawValue> {
+        RawValue::from_string(text.into()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn an_answer_comes_back_under_the_clients_id_and_else_unchanged() {
+        let (peer, client) = (Peer::new(1 << 20), Arc::new(Outbox::new(1 << 20)));
+        peer.relay(relay(&client, 1, r#""c""#), |id| format!(r#"{{"id":{id}}}"#).into()).unwrap();
+        let line = r#"{ "jsonrpc":"2.0", "id": 1, "x":0, "result":{"n":1e400} }"#;
+        let expected = r#"{ "jsonrpc":"2.0", "id": "c", "x":0, "result":{"n":1e400} }"#;
+        assert_eq!(answer(&peer, line).unwrap(), expected);
+        assert_eq!(answer(&peer, line), None, "a second answer surfaces nowhere");
+    }
+
+    #[tokio::test]
+    async fn a_modern_client_gets_the_result_type_that_a_legacy_server_leaves_out() {
+        let (peer, client) = (Peer::new(1 << 20), Arc::new(Outbox::new(1 << 20)));
+        let bridged = Relay { adds_result_type: true, ..relay(&client, 1, "5") };
+        peer.relay(bridged, |_| Vec::new()).unwrap();
+        let line = answer(&peer, r#"{"id":1,"result":{"content":[]}}"#).unwrap();
+        assert_eq!(line, r#"{"id":5,"result":{"resultType":"complete","content":[]}}"#);
+    }
+
+    #[tokio::test]
+    async fn a_cancellation_reaches_the_server_under_its_own_id_and_the_late_answer_is_dropped() {
+        let (peer, client) = (Peer::new(1 << 20), Arc::new(Outbox::new(1 << 20)));
+        for (session, id) in [(1, "7"), (2, "7")] {
+            peer.relay(relay(&client, session, id), |_| b"call".into()).unwrap();
+        }
+        let params = raw(r#"{"requestId":7,"reason":"enough"}"#);
+        assert!(peer.cancel(2, "7", &params));
+        assert!(!peer.cancel(2, "7", &params), "it is given up once");
+        assert!(!peer.cancel(2, r#""7""#, &params), "a text is another id");
+        assert_eq!(answer(&peer, r#"{"id":2,"result":{}}"#), None);
+        let cancelled = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2,"reason":"enough"}}"#;
+        assert_eq!(sent(peer.outbox()).await, ["call", "call", cancelled]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn progress_carries_the_clients_token_and_prolongs_the_call_up_to_its_end() {
+        let (peer, client) = (Peer::new(1 << 20), Arc::new(Outbox::new(1 << 20)));
+        peer.relay(relay(&client, 1, "7"), |_| Vec::new()).unwrap();
+        let line = r#"{"method":"notifications/progress","params":{"progressToken":1,"progress":0.5}}"#;
+        let envelope = Envelope::parse(line.as_bytes()).unwrap();
+        tokio::time::advance(Duration::from_secs(4)).await;
+        let (_, passed) = peer.progressed(line.as_bytes(), envelope.params.unwrap()).unwrap();
+        assert_eq!(String::from_utf8(passed).unwrap(), line.replace("\":1", "\":\"their token\""));
+        tokio::time::advance(Duration::from_secs(3)).await;
+        assert!(peer.expire(Instant::now()).is_empty(), "progress came 3 s ago");
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(peer.expire(Instant::now()).len(), 1, "the whole call has had 8 s");
+        assert!(peer.progressed(line.as_bytes(), envelope.params.unwrap()).is_none(), "nothing after the end");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_own_call_that_times_out_is_cancelled_but_initialize_is_not() {
+        let peer = Peer::new(1 << 20);
+        for method in ["tools/list", "initialize"] {
+            assert_eq!(peer.call(method, "{}", Duration::from_secs(1)).await.unwrap_err(), CallError::TimedOut);
+        }
+        let lines = sent(peer.outbox()).await;
+        assert_eq!(lines.len(), 3, "{lines:?}");
+        assert!(lines[1].contains("notifications/cancelled") && lines[1].contains(r#""requestId":1"#));
+    }
+}

@@ -1,0 +1,186 @@
+//! Changing a few bytes of a JSON text and leaving all others as they came.
+
+use std::{borrow::Cow, fmt, ops::Range};
+
+use serde::de::{Deserializer as _, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// One member of a JSON object, borrowed from its text.
+#[derive(Debug)]
+pub struct Member<'a> {
+    /// The name, unescaped.
+    pub key: Cow<'a, str>,
+    /// The name as written, quotes included.
+    pub raw_key: &'a str,
+    /// The value as written.
+    pub value: &'a RawValue,
+}
+
+/// The members of the object `text`, in their order; `None` where it is not an object.
+pub fn members(text: &str) -> Option<Vec<Member<'_>>> {
+    struct Members;
+    impl<'de> Visitor<'de> for Members {
+        type Value = Vec<Member<'de>>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut members = Vec::with_capacity(4);
+            while let Some((key, value)) = map.next_entry::<&'de RawValue, &'de RawValue>()? {
+                let name = super::envelope::as_text(key).unwrap_or_default();
+                members.push(Member { key: name, raw_key: key.get(), value });
+            }
+            Ok(members)
+        }
+    }
+    serde_json::Deserializer::from_str(text).deserialize_map(Members).ok()
+}
+
+/// The last member called `key`: where a name stands twice, readers take the last.
+pub fn member<'m, 'a>(members: &'m [Member<'a>], key: &str) -> Option<&'m Member<'a>> {
+    members.iter().rev().find(|member| member.key == key)
+}
+
+/// Changes to one text, to be made together.
+#[derive(Debug)]
+pub struct Edits<'a> {
+    text: &'a str,
+    list: Vec<(Range<usize>, Cow<'a, str>)>,
+}
+
+impl<'a> Edits<'a> {
+    /// Starts with no change.
+    pub fn new(text: &'a str) -> Self {
+        Self { text, list: Vec::new() }
+    }
+
+    /// Puts `with` in place of `part`, which must be borrowed from the text.
+    pub fn replace(&mut self, part: &str, with: impl Into<Cow<'a, str>>) {
+        let start = offset(self.text, part);
+        self.list.push((start..start + part.len(), with.into()));
+    }
+
+    /// Adds a member to `object`, which must be borrowed from the text; `value` is JSON.
+    pub fn insert(&mut self, object: &str, key: &str, value: &str) {
+        let start = offset(self.text, object) + 1;
+        let is_empty = object.trim_start_matches('{').trim_start().starts_with('}');
+        let comma = if is_empty { "" } else { "," };
+        let key = super::envelope::json_text(key);
+        self.list.push((start..start, format!("{key}:{value}{comma}").into()));
+    }
+
+    /// Takes the members for which `is_out` says so off the object that `members` came from.
+    pub fn remove(&mut self, members: &[Member<'a>], is_out: impl Fn(&str) -> bool) {
+        let mut is_first_kept = true;
+        for (index, member) in members.iter().enumerate() {
+            let start = offset(self.text, member.raw_key);
+            let end = offset(self.text, member.value.get()) + member.value.get().len();
+            if !is_out(&member.key) {
+                is_first_kept = false;
+            } else if let (true, Some(next)) = (is_first_kept, members.get(index + 1)) {
+                self.list.push((start..offset(self.text, next.raw_key), "".into()));
+            } else if is_first_kept {
+                self.list.push((start..end, "".into()));
+            } else {
+                let before = &members[index - 1].value.get();
+                self.list.push((offset(self.text, before) + before.len()..end, "".into()));
+            }
+        }
+    }
+
+    /// Whether nothing is to change.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Returns the changed text.
+    pub fn apply(mut self) -> String {
+        // Stable, so insertions at one place keep their order.
+        self.list.sort_by_key(|(range, _)| range.start);
+        let grown: usize = self.list.iter().map(|(_, with)| with.len()).sum();
+        let mut out = String::with_capacity(self.text.len() + grown);
+        let mut at = 0;
+        for (range, with) in &self.list {
+            out.push_str(self.text.get(at..range.start).unwrap_or_default());
+            out.push_str(with);
+            at = range.end;
+        }
+        out.push_str(self.text.get(at..).unwrap_or_default());
+        out
+    }
+}
+
+/// Copies `line` with `with` in place of `part`, which must be borrowed from it.
+pub fn replaced(line: &[u8], part: &str, with: &str) -> Vec<u8> {
+    let start = part.as_ptr() as usize - line.as_ptr() as usize;
+    let mut out = Vec::with_capacity(line.len() + with.len() + 1);
+    out.extend_from_slice(&line[..start]);
+    out.extend_from_slice(with.as_bytes());
+    out.extend_from_slice(&line[start + part.len()..]);
+    out
+}
+
+/// Where `part`, borrowed from `text`, starts in it.
+fn offset(text: &str, part: &str) -> usize {
+    let start = (part.as_ptr() as usize).wrapping_sub(text.as_ptr() as usize);
+    debug_assert!(start + part.len() <= text.len(), "the part is not borrowed from the text");
+    start
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn without(text: &str, out: &[&str]) -> String {
+        let members = members(text).unwrap();
+        let mut edits = Edits::new(text);
+        edits.remove(&members, |key| out.contains(&key));
+        edits.apply()
+    }
+
+    #[test]
+    fn members_go_without_a_trace() {
+        for (text, out, left) in [
+            (r#"{"a":1,"b":2,"c":3}"#, &["a"][..], r#"{"b":2,"c":3}"#),
+            (r#"{ "a" : 1 , "b" : 2 }"#, &["b"], r#"{ "a" : 1 }"#),
+            (r#"{"a":1,"b":2,"c":3}"#, &["b"], r#"{"a":1,"c":3}"#),
+            (r#"{"a":1,"b":2,"c":3}"#, &["a", "b"], r#"{"c":3}"#),
+            (r#"{"a":1,"b":2,"c":3}"#, &["b", "c"], r#"{"a":1}"#),
+            (r#"{"a":1,"b":2}"#, &["a", "b"], r#"{}"#),
+            (r#"{"a":1}"#, &["x"], r#"{"a":1}"#),
+        ] {
+            assert_eq!(without(text, out), left, "{text} without {out:?}");
+        }
+    }
+
+    #[test]
+    fn members_are_added_in_front() {
+        let text = r#"{"params":{ },"b":{"x":1}}"#;
+        let all = members(text).unwrap();
+        let mut edits = Edits::new(text);
+        edits.insert(all[0].value.get(), "k", "1");
+        edits.insert(all[1].value.get(), "k", "true");
+        assert_eq!(edits.apply(), r#"{"params":{"k":1 },"b":{"k":true,"x":1}}"#);
+    }
+
+    #[test]
+    fn the_last_of_two_members_counts() {
+        let all = members(r#"{"a":1,"\u0061":2}"#).unwrap();
+        assert_eq!(member(&all, "a").unwrap().value.get(), "2");
+    }
+
+    proptest! {
+        #[test]
+        fn removing_equals_removing_in_a_tree(object in prop::collection::btree_map("[a-d]{1,2}", 0..9u8, 0..6), out in "[a-d]{1,2}") {
+            let mut tree = serde_json::to_value(&object).unwrap();
+            let text = tree.to_string();
+            let left = without(&text, &[&out]);
+            tree.as_object_mut().unwrap().remove(&out);
+            prop_assert_eq!(serde_json::from_str::<serde_json::Value>(&left).unwrap(), tree);
+        }
+    }
+}
