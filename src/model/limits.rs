@@ -37,6 +37,8 @@ pub const UPSTREAM_TOOLS: usize = 20_000;
 pub const CALL_IDLE: Duration = Duration::from_secs(300);
 /// A call as a whole, progress or not.
 pub const CALL_TOTAL: Duration = Duration::from_secs(3_600);
+/// Quiet after a server's `list_changed` before it is asked again.
+pub const LIST_QUIET: Duration = Duration::from_millis(100);
 /// How often deadlines are looked at.
 pub const SWEEP: Duration = Duration::from_millis(500);
 /// How long the first list waits for upstreams. The tightest client gives up after 5 s.
@@ -44,8 +46,10 @@ pub const START_WAIT: Duration = Duration::from_millis(2_000);
 /// A call to an upstream that is just starting again waits this long for it.
 pub const RESTART_WAIT: Duration = Duration::from_millis(900);
 
-/// First pause before a restart; doubles each time.
-pub const BACKOFF_FIRST: Duration = Duration::from_millis(500);
+/// First pause before a restart; doubles each time, so that a server that quits at once starts five times in 10 s.
+pub const BACKOFF_FIRST: Duration = Duration::from_millis(1_000);
+/// Pause before the restart of a server that had been serving.
+pub const BACKOFF_SERVED: Duration = Duration::from_millis(100);
 /// Longest pause before a restart.
 pub const BACKOFF_MOST: Duration = Duration::from_secs(60);
 /// An upstream that ran this long starts again at the first pause.

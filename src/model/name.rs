@@ -24,6 +24,11 @@ macro_rules! names {
             pub fn as_str(&self) -> &str {
                 &self.0
             }
+
+            /// Shares the name's text.
+            pub fn to_shared(&self) -> Arc<str> {
+                Arc::clone(&self.0)
+            }
         }
 
         impl fmt::Display for $name {

@@ -79,19 +79,49 @@ impl Outbox {
         }
     }
 
-    fn try_push(&self, mut line: Vec<u8>) -> Result<(), (PushError, Vec<u8>)> {
+    /// Adds a line whether there is room or not; for answers of our own, whose asker waits for [`Outbox::has_room`] before
+    /// it is read again. A closed box drops it.
+    pub fn put(&self, mut line: Vec<u8>) {
         let mut queue = self.queue();
         if queue.is_closed {
-            return Err((PushError::Closed, line));
-        }
-        if !queue.lines.is_empty() && queue.size_bytes + line.len() > self.limit_bytes {
-            return Err((PushError::Full, line));
+            return;
         }
         line.push(b'\n');
         queue.size_bytes += line.len();
         queue.lines.push_back(line);
         drop(queue);
         self.filled.notify_one();
+    }
+
+    /// Waits until less than the limit is waiting to be written, or the box is closed.
+    ///
+    /// # Cancel safety
+    /// Can be dropped at any time.
+    pub async fn has_room(&self) {
+        loop {
+            let drained = self.drained.notified();
+            let is_over = {
+                let queue = self.queue();
+                !queue.is_closed && queue.size_bytes > self.limit_bytes
+            };
+            if !is_over {
+                return;
+            }
+            drained.await;
+        }
+    }
+
+    fn try_push(&self, line: Vec<u8>) -> Result<(), (PushError, Vec<u8>)> {
+        {
+            let queue = self.queue();
+            if queue.is_closed {
+                return Err((PushError::Closed, line));
+            }
+            if !queue.lines.is_empty() && queue.size_bytes + line.len() > self.limit_bytes {
+                return Err((PushError::Full, line));
+            }
+        }
+        self.put(line);
         Ok(())
     }
 

@@ -25,6 +25,8 @@ pub struct Relay {
     pub session: u64,
     /// The client's request id, as JSON.
     pub client_id: Box<str>,
+    /// What is called, for messages.
+    pub label: Arc<str>,
     /// The client's progress token, as JSON.
     pub token: Option<Box<str>>,
     /// Whether `resultType` is added to the result: a legacy server answers a modern client.
@@ -313,6 +315,7 @@ mod tests {
             to: Arc::clone(to),
             session,
             client_id: client_id.into(),
+            label: "t".into(),
             token: Some(r#""their token""#.into()),
             adds_result_type: false,
             idle: Duration::from_secs(5),

@@ -66,9 +66,14 @@ impl<'a> Edits<'a> {
     pub fn insert(&mut self, object: &str, key: &str, value: &str) {
         let start = offset(self.text, object) + 1;
         let is_empty = object.trim_start_matches('{').trim_start().starts_with('}');
-        let comma = if is_empty { "" } else { "," };
+        let is_second = self.list.iter().any(|(range, _)| *range == (start..start));
+        let (before, after) = match (is_empty, is_second) {
+            (true, true) => (",", ""),
+            (true, false) => ("", ""),
+            (false, _) => ("", ","),
+        };
         let key = super::envelope::json_text(key);
-        self.list.push((start..start, format!("{key}:{value}{comma}").into()));
+        self.list.push((start..start, format!("{before}{key}:{value}{after}").into()));
     }
 
     /// Takes the members for which `is_out` says so off the object that `members` came from.
@@ -164,7 +169,8 @@ mod tests {
         let mut edits = Edits::new(text);
         edits.insert(all[0].value.get(), "k", "1");
         edits.insert(all[1].value.get(), "k", "true");
-        assert_eq!(edits.apply(), r#"{"params":{"k":1 },"b":{"k":true,"x":1}}"#);
+        edits.insert(all[0].value.get(), "l", "2");
+        assert_eq!(edits.apply(), r#"{"params":{"k":1,"l":2 },"b":{"k":true,"x":1}}"#);
     }
 
     #[test]

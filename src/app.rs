@@ -1,0 +1,123 @@
+//! Floor 5, all wiring: what is started in which order, and how it stops.
+
+use std::{io, sync::Arc};
+
+use tokio::{sync::watch, task::JoinSet, time::Instant};
+
+use crate::{
+    catalog::SnapshotStore,
+    config::Config,
+    gate::key::Secret,
+    gateway::{Gateway, META_TOOLS, answer_failure},
+    model::{
+        limits::{CLIENT_QUEUE_BYTES, DRAIN},
+        principal::Principal,
+    },
+    reload::{Files, Reloader, start_deadline},
+    session::Session,
+    upstream::Pool,
+    wire::{
+        guard::Guard,
+        outbox::Outbox,
+        stdio::{Input, Output},
+    },
+};
+
+/// A running gatekey, without clients.
+#[derive(Debug)]
+pub struct App {
+    /// The data plane.
+    pub gateway: Arc<Gateway>,
+    /// The upstreams.
+    pub pool: Arc<Pool>,
+    /// The current truth.
+    pub store: Arc<SnapshotStore>,
+    /// What was read at the start.
+    pub files: Files,
+    settled: watch::Receiver<bool>,
+    tasks: JoinSet<()>,
+}
+
+impl App {
+    /// Reads maps and skills and starts the upstreams; must be called within a runtime.
+    ///
+    /// # Errors
+    /// There is no randomness for the keys' secret.
+    pub fn start(config: Config, guard: Option<Guard>) -> io::Result<Self> {
+        let started = Instant::now();
+        let secret = secret(&config)?;
+        let deadline = start_deadline(&config, started);
+        let line_limit_bytes = config.line_limit_bytes;
+        let pool = Pool::start(&config.upstreams, line_limit_bytes, answer_failure, guard.map(Arc::new));
+        let pool = Arc::new(pool);
+        let files = Files::read(config);
+        let store = Arc::new(SnapshotStore::new(files.snapshot(0, files.nothing_yet(), META_TOOLS)));
+        let (settled, is_settled) = watch::channel(false);
+        let gateway = Arc::new(Gateway::new(Arc::clone(&store), Arc::clone(&pool), secret, is_settled.clone()));
+        let reloader = Reloader {
+            files: files.clone(),
+            reserved: META_TOOLS,
+            store: Arc::clone(&store),
+            pool: Arc::clone(&pool),
+            settled,
+        };
+        let mut tasks = JoinSet::new();
+        tasks.spawn(reloader.run(deadline));
+        tasks.spawn(Arc::clone(&gateway).follow());
+        Ok(Self { gateway, pool, store, files, settled: is_settled, tasks })
+    }
+
+    /// Waits until the first snapshot with the upstreams' tools is out.
+    ///
+    /// # Cancel safety
+    /// Can be dropped at any time.
+    pub async fn settled(&self) {
+        // The sender lives in a task of ours; if that is gone there is nothing to wait for.
+        self.settled.clone().wait_for(|is_settled| *is_settled).await.ok();
+    }
+
+    /// Serves one client over the given streams until it goes away or `stop` is ready, then lets its calls in flight end.
+    ///
+    /// # Cancel safety
+    /// Must run to its end, or answers that are on their way are lost.
+    pub async fn serve(&self, principal: Principal, input: Input, output: Output, stop: impl Future<Output = ()>) {
+        let outbox = Arc::new(Outbox::new(CLIENT_QUEUE_BYTES));
+        let session = Arc::new(Session::new(Arc::clone(&outbox), principal));
+        let mut writer = JoinSet::new();
+        writer.spawn(async move {
+            if let Err(error) = outbox.write_to(output).await {
+                tracing::debug!(%error, "writing to the client failed");
+            }
+        });
+        let is_stopped = tokio::select! {
+            () = self.gateway.serve(&session, input) => false,
+            // A client that reads no more is gone.
+            _ended = writer.join_next() => false,
+            () = stop => true,
+        };
+        if is_stopped {
+            self.pool.drained(DRAIN).await;
+        }
+        self.gateway.close(&session);
+        session.outbox.close();
+        writer.join_all().await;
+    }
+
+    /// Ends everything: first what starts upstreams, then the upstreams.
+    ///
+    /// # Cancel safety
+    /// Must run to its end; dropped, it leaves processes behind until the guard ends them.
+    pub async fn stop(mut self) {
+        self.tasks.shutdown().await;
+        self.pool.stop().await;
+    }
+}
+
+fn secret(config: &Config) -> io::Result<Secret> {
+    if let Some(secret) = &config.key_secret {
+        return Ok(Secret::new(secret.as_bytes()));
+    }
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(Secret::new(bytes))
+}

@@ -1,0 +1,171 @@
+//! Skills where there is no gating map: each upstream becomes one, a large one several, by its tools' natural prefixes.
+
+use std::{collections::BTreeMap, fmt::Write as _};
+
+use super::{
+    registry::{Registered, Registry},
+    snapshot::{CatalogSkill, Origin, UpstreamFacts},
+};
+use crate::{
+    gate::map::{NamePattern, Pattern},
+    model::{
+        limits::AUTO_SKILL_TOOLS,
+        name::{SkillName, UpstreamName},
+        tool::first_sentence,
+    },
+};
+
+/// Tools that share a prefix make a skill of their own from this many.
+const GROUP_TOOLS: usize = 3;
+/// First words that say what is done, not what it is done to.
+const VERBS: &[&str] = &[
+    "add", "call", "cancel", "check", "create", "delete", "describe", "do", "edit", "execute", "fetch", "find", "get",
+    "insert", "list", "move", "open", "patch", "post", "put", "query", "read", "remove", "rename", "run", "search",
+    "send", "set", "show", "start", "stop", "update", "upload", "write",
+];
+
+/// Makes the skills of one upstream; `facts` are what it said of itself.
+pub(super) fn skills_of(upstream: &UpstreamName, facts: &UpstreamFacts, registry: &Registry) -> Vec<CatalogSkill> {
+    let own: Vec<&Registered> = registry.tools().iter().filter(|tool| tool.upstream == *upstream).collect();
+    if own.len() <= AUTO_SKILL_TOOLS {
+        let patterns = vec![Pattern::all_of(upstream)];
+        return vec![skill(upstream, upstream.as_str().to_owned(), facts, &own, patterns)];
+    }
+    let mut groups: BTreeMap<String, Vec<&Registered>> = BTreeMap::new();
+    for tool in &own {
+        groups.entry(subject(tool.tool.name.as_str())).or_default().push(tool);
+    }
+    let mut skills = Vec::new();
+    let mut rest = Vec::new();
+    for (subject, tools) in groups {
+        if subject.is_empty() || tools.len() < GROUP_TOOLS || tools.len() == own.len() {
+            rest.extend(tools);
+        } else {
+            let patterns = patterns_for(upstream, &subject, &tools, &own);
+            skills.push(skill(upstream, format!("{upstream}-{subject}"), facts, &tools, patterns));
+        }
+    }
+    if !rest.is_empty() {
+        rest.sort_by(|a, b| a.exposed.cmp(&b.exposed));
+        let patterns = if skills.is_empty() { vec![Pattern::all_of(upstream)] } else { exact(upstream, &rest) };
+        skills.push(skill(upstream, upstream.as_str().to_owned(), facts, &rest, patterns));
+    }
+    skills
+}
+
+/// A prefix where the group's tools and no others have one, so that a new tool joins by its name; else their names.
+fn patterns_for(upstream: &UpstreamName, subject: &str, tools: &[&Registered], own: &[&Registered]) -> Vec<Pattern> {
+    for separator in ["_", "-"] {
+        let prefix = format!("{subject}{separator}");
+        let matching = own.iter().filter(|tool| tool.exposed.as_str().starts_with(&prefix)).count();
+        let is_common = tools.iter().all(|tool| tool.exposed.as_str().starts_with(&prefix));
+        if is_common && matching == tools.len() {
+            return vec![Pattern { upstream: Some(upstream.clone()), name: NamePattern::Prefix(prefix) }];
+        }
+    }
+    exact(upstream, tools)
+}
+
+fn exact(upstream: &UpstreamName, tools: &[&Registered]) -> Vec<Pattern> {
+    let pattern = |tool: &&Registered| Pattern {
+        upstream: Some(upstream.clone()),
+        name: NamePattern::Exact(tool.exposed.as_str().to_owned()),
+    };
+    tools.iter().map(pattern).collect()
+}
+
+/// What a tool is about, by its name: the first word, or the second where the first is a verb. Lower case; empty where
+/// the name has no second word.
+fn subject(name: &str) -> String {
+    let words = words(name);
+    let is_verb = |word: &&String| VERBS.contains(&word.as_str());
+    let subject = match words.first() {
+        Some(first) if words.len() > 1 && is_verb(&first) => words.get(1),
+        Some(first) if words.len() > 1 => Some(first),
+        _ => None,
+    };
+    let is_second = subject != words.first();
+    // `get_order` and `list_orders` are about the same.
+    let plural = |word: &String| if is_second && word.len() > 3 { word.trim_end_matches('s').to_owned() } else { word.clone() };
+    subject.map(plural).unwrap_or_default()
+}
+
+/// The words of `snake_case`, `kebab-case`, `dotted.names` and `camelCase`, in lower case.
+fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut was_lower = false;
+    for c in name.chars() {
+        let is_break = !c.is_alphanumeric() || (c.is_uppercase() && was_lower);
+        if is_break && words.last().is_some_and(|word| !word.is_empty()) {
+            words.push(String::new());
+        }
+        if let (true, Some(word)) = (c.is_alphanumeric(), words.last_mut()) {
+            word.extend(c.to_lowercase());
+        }
+        was_lower = c.is_lowercase();
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+fn skill(upstream: &UpstreamName, name: String, facts: &UpstreamFacts, tools: &[&Registered], patterns: Vec<Pattern>) -> CatalogSkill {
+    CatalogSkill {
+        name: SkillName::new(name),
+        description: description(upstream, facts, tools),
+        body: body(upstream, facts, tools),
+        patterns,
+        origin: Origin::Upstream(upstream.clone()),
+        on_disk: None,
+        is_hidden: false,
+        tags: Vec::new(),
+        tools: Vec::new(),
+    }
+}
+
+fn description(upstream: &UpstreamName, facts: &UpstreamFacts, tools: &[&Registered]) -> String {
+    let title = facts.title.as_deref().unwrap_or(upstream.as_str());
+    let mut text = facts.instructions.as_deref().map(|text| first_sentence(text, 200)).unwrap_or_default();
+    if text.is_empty() {
+        text = format!("Tools of {title}.");
+    }
+    if !tools.is_empty() {
+        let names: Vec<&str> = tools.iter().take(8).map(|tool| tool.exposed.as_str()).collect();
+        let more = if tools.len() > names.len() { ", …" } else { "" };
+        let noun = if tools.len() == 1 { "tool" } else { "tools" };
+        // Writing to a text cannot fail.
+        write!(text, " Opens {} {noun}: {}{more}.", tools.len(), names.join(", ")).ok();
+    }
+    text
+}
+
+fn body(upstream: &UpstreamName, facts: &UpstreamFacts, tools: &[&Registered]) -> String {
+    let mut text = match facts.instructions.as_deref() {
+        Some(instructions) => format!("What `{upstream}` says of itself:\n\n{}\n", instructions.trim()),
+        None => format!("`{upstream}` gives no instructions of its own; go by its tools' descriptions.\n"),
+    };
+    if tools.is_empty() {
+        text.push_str("\nIt has not listed any tools yet.\n");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tools_subject_is_its_first_word_that_is_no_verb() {
+        for (name, expected) in [
+            ("orders_list", "orders"),
+            ("list_orders", "order"),
+            ("getOrder", "order"),
+            ("repo.create", "repo"),
+            ("create-repository-file", "repository"),
+            ("echo", ""),
+            ("get", ""),
+            ("HTTPGET", ""),
+        ] {
+            assert_eq!(subject(name), expected, "{name}");
+        }
+    }
+}

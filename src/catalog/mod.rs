@@ -1,0 +1,11 @@
+//! Floor 2, what is on offer at one moment: the registry of tools, the skills with what they open, and the store that
+//! readers take the current [`Snapshot`] from. Must not know who is connected. Read `snapshot` first.
+
+mod auto;
+mod registry;
+mod snapshot;
+mod store;
+
+pub use registry::{Registered, Registry, UpstreamTools};
+pub use snapshot::{CatalogSkill, Inputs, OpenSkills, Origin, Snapshot, UpstreamFacts};
+pub use store::SnapshotStore;

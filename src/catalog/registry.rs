@@ -1,0 +1,296 @@
+//! Exposed name → upstream tool. Built once a snapshot; exposed names are looked up here and never taken apart.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{Arc, OnceLock},
+};
+
+use crate::{
+    config::Intent,
+    model::{
+        diagnostic::Diagnostic,
+        name::{ExposedName, UpstreamName, did_you_mean},
+        tool::{Tool, cut},
+    },
+    wire::{
+        envelope::{as_text, json_text},
+        splice::{Edits, member, members},
+    },
+};
+
+/// The tools of one upstream, to be registered.
+#[derive(Debug, Clone)]
+pub struct UpstreamTools {
+    /// As the config calls it.
+    pub name: UpstreamName,
+    /// Put before its tools' names.
+    pub prefix: String,
+    /// In any order.
+    pub tools: Arc<[Arc<Tool>]>,
+}
+
+/// A tool under its exposed name.
+#[derive(Debug)]
+pub struct Registered {
+    /// Position of its upstream in the config.
+    pub upstream_index: usize,
+    /// Its upstream.
+    pub upstream: UpstreamName,
+    /// As clients see it.
+    pub exposed: ExposedName,
+    /// As the upstream knows it.
+    pub tool: Arc<Tool>,
+    listed: OnceLock<String>,
+    /// Absent where the schema cannot be used, as with references to elsewhere.
+    validator: OnceLock<Option<jsonschema::Validator>>,
+}
+
+/// Findings about arguments that are told at once.
+const WRONG_ARGUMENTS: usize = 5;
+
+/// Every tool of every upstream, sorted by exposed name.
+#[derive(Debug, Default)]
+pub struct Registry {
+    tools: Vec<Registered>,
+    by_name: HashMap<ExposedName, usize>,
+    /// Renamed tools.
+    pub findings: Vec<Diagnostic>,
+}
+
+impl Registry {
+    /// Registers the tools of `upstreams`, the first of which keeps a name on a clash. Names in `reserved` are ours.
+    pub fn build(upstreams: &[UpstreamTools], reserved: &[&str]) -> Self {
+        let mut taken: HashSet<ExposedName> = reserved.iter().map(|name| ExposedName::new(*name)).collect();
+        let mut tools = Vec::new();
+        let mut findings = Vec::new();
+        for (upstream_index, upstream) in upstreams.iter().enumerate() {
+            let mut own: Vec<&Arc<Tool>> = upstream.tools.iter().collect();
+            own.sort_by(|a, b| a.name.cmp(&b.name));
+            for tool in own {
+                let wanted = format!("{}{}", upstream.prefix, tool.name);
+                let exposed = free_name(&wanted, &upstream.name, &taken);
+                if exposed.as_str() != wanted {
+                    let is_clash = taken.contains(&ExposedName::for_name(&wanted));
+                    findings.push(renamed(&upstream.name, &wanted, &exposed, is_clash));
+                }
+                taken.insert(exposed.clone());
+                let (upstream, tool) = (upstream.name.clone(), Arc::clone(tool));
+                tools.push(Registered { upstream_index, upstream, exposed, tool, listed: OnceLock::new(), validator: OnceLock::new() });
+            }
+        }
+        tools.sort_by(|a, b| a.exposed.cmp(&b.exposed));
+        let by_name = tools.iter().enumerate().map(|(index, tool)| (tool.exposed.clone(), index)).collect();
+        Self { tools, by_name, findings }
+    }
+
+    /// Every tool, sorted by exposed name; positions are those of [`Registry::position`].
+    pub fn tools(&self) -> &[Registered] {
+        &self.tools
+    }
+
+    /// Where the tool of this exact name stands.
+    pub fn position(&self, exposed: &str) -> Option<usize> {
+        self.by_name.get(exposed).copied()
+    }
+
+    /// The closest names among those that `is_known`.
+    pub fn close_to(&self, wanted: &str, is_known: impl Fn(usize, &Registered) -> bool) -> Vec<&str> {
+        let known = self.tools.iter().enumerate().filter(|(index, tool)| is_known(*index, tool));
+        did_you_mean(wanted, known.map(|(_, tool)| tool.exposed.as_str()))
+    }
+}
+
+impl Registered {
+    /// The definition for `tools/list`, as JSON: under the exposed name, and with `intent` where that is asked for.
+    pub fn listed(&self, intent: Intent) -> &str {
+        self.listed.get_or_init(|| {
+            let text = self.tool.definition.get();
+            let Some(all) = members(text) else { return text.to_owned() };
+            let mut edits = Edits::new(text);
+            if let Some(name) = member(&all, "name").filter(|_| self.exposed.as_str() != self.tool.name.as_str()) {
+                edits.replace(name.value.get(), json_text(self.exposed.as_str()));
+                // People and models may know the tool by its own name.
+                let original = format!("(`{}` of `{}`)", self.tool.name, self.upstream);
+                match member(&all, "description").and_then(|found| Some((found, as_text(found.value)?))) {
+                    Some((found, known)) => {
+                        edits.replace(found.value.get(), json_text(&format!("{known} {original}")));
+                    }
+                    None => edits.insert(text, "description", &json_text(&original)),
+                }
+            }
+            if intent != Intent::Off
+                && let Some(schema) = member(&all, "inputSchema")
+            {
+                add_intent(&mut edits, schema.value.get(), intent);
+            }
+            edits.apply()
+        })
+    }
+
+    /// What is wrong with `arguments`, a JSON object, by the tool's own schema. What cannot be judged is not wrong.
+    pub fn wrong_arguments(&self, arguments: &str) -> Vec<String> {
+        let compile = || {
+            let schema = serde_json::from_str(self.tool.input_schema.get()).ok()?;
+            jsonschema::options().offline().build(&schema).ok()
+        };
+        let Some(validator) = self.validator.get_or_init(compile) else { return Vec::new() };
+        let Ok(arguments) = serde_json::from_str(arguments) else { return Vec::new() };
+        let describe = |error: jsonschema::ValidationError<'_>| {
+            let path = error.instance_path().to_string();
+            let at = if path.is_empty() { String::new() } else { format!("`{}`: ", path.trim_start_matches('/')) };
+            format!("{at}{}", cut(&error.to_string(), 200))
+        };
+        validator.iter_errors(&arguments).take(WRONG_ARGUMENTS).map(describe).collect()
+    }
+
+    /// Whether the tool itself has a parameter called `intent`, so that ours stays away.
+    pub fn has_own_intent(&self) -> bool {
+        has_intent(self.tool.input_schema.get())
+    }
+}
+
+fn has_intent(schema: &str) -> bool {
+    let all = members(schema).unwrap_or_default();
+    let properties = member(&all, "properties").and_then(|found| members(found.value.get()));
+    properties.is_some_and(|properties| member(&properties, "intent").is_some())
+}
+
+/// Adds the `intent` parameter to a schema.
+fn add_intent<'a>(edits: &mut Edits<'a>, schema: &'a str, intent: Intent) {
+    const PARAMETER: &str =
+        r#"{"type":"string","description":"One sentence for the user: what this call is for."}"#;
+    let Some(all) = members(schema) else { return };
+    if has_intent(schema) {
+        return;
+    }
+    match member(&all, "properties") {
+        Some(properties) => edits.insert(properties.value.get(), "intent", PARAMETER),
+        None => edits.insert(schema, "properties", &format!(r#"{{"intent":{PARAMETER}}}"#)),
+    }
+    if intent == Intent::Required {
+        match member(&all, "required").map(|required| required.value.get()) {
+            Some(list) => {
+                let rest = list.trim_start_matches('[').trim_start();
+                let comma = if rest.starts_with(']') { "" } else { "," };
+                edits.replace(list, format!(r#"["intent"{comma}{rest}"#));
+            }
+            None => edits.insert(schema, "required", r#"["intent"]"#),
+        }
+    }
+}
+
+/// The first of: the name itself, the upstream's name before it, and that with a hash of both.
+fn free_name(wanted: &str, upstream: &UpstreamName, taken: &HashSet<ExposedName>) -> ExposedName {
+    let plain = ExposedName::for_name(wanted);
+    if !taken.contains(&plain) {
+        return plain;
+    }
+    let joined = format!("{upstream}_{wanted}");
+    let qualified = ExposedName::for_name(&joined);
+    if !taken.contains(&qualified) {
+        return qualified;
+    }
+    let hashed = |number: usize| ExposedName::rewritten(&joined, &format!("{upstream}\0{wanted}\0{number}"));
+    let free = (0..=taken.len()).map(hashed).find(|name| !taken.contains(name));
+    // One of n + 1 different names is not among n.
+    free.unwrap_or(qualified)
+}
+
+fn renamed(upstream: &UpstreamName, wanted: &str, exposed: &ExposedName, is_clash: bool) -> Diagnostic {
+    if is_clash {
+        let message = format!("`{wanted}` of `{upstream}` is exposed as `{exposed}`: the name is taken");
+        Diagnostic::note("name-clash", message)
+    } else {
+        let message = format!("`{wanted}` of `{upstream}` is exposed as `{exposed}`: model APIs refuse its own name");
+        Diagnostic::note("name-rewritten", message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::value::RawValue;
+
+    use super::*;
+    use crate::model::{
+        name::{ToolName, is_exposable},
+        tool::Effect,
+    };
+
+    fn tool(name: &str, schema: &str) -> Arc<Tool> {
+        let raw = |text: String| RawValue::from_string(text).unwrap();
+        Arc::new(Tool {
+            name: ToolName::new(name),
+            definition: raw(format!(r#"{{"name":{},"inputSchema":{schema}}}"#, json_text(name))),
+            input_schema: raw(schema.into()),
+            description: String::new(),
+            effect: Effect::Write,
+            repeatable: false,
+            digest: String::new(),
+        })
+    }
+
+    fn upstream(name: &str, prefix: &str, tools: &[&str]) -> UpstreamTools {
+        let tools = tools.iter().map(|name| tool(name, "{}")).collect();
+        UpstreamTools { name: UpstreamName::new(name), prefix: prefix.into(), tools }
+    }
+
+    /// `exposed=upstream|tool`, sorted.
+    fn names(upstreams: &[UpstreamTools]) -> Vec<String> {
+        let registry = Registry::build(upstreams, &["skill_load"]);
+        assert!(registry.tools().iter().all(|tool| is_exposable(tool.exposed.as_str())));
+        registry.tools().iter().map(|tool| format!("{}={}|{}", tool.exposed, tool.upstream, tool.tool.name)).collect()
+    }
+
+    #[test]
+    fn the_first_upstream_keeps_a_name_and_a_later_one_never_renames_it() {
+        let (alpha, beta) = (upstream("alpha", "", &["search", "fetch"]), upstream("beta", "", &["search"]));
+        let both = names(&[alpha.clone(), beta]);
+        assert_eq!(both, ["beta_search=beta|search", "fetch=alpha|fetch", "search=alpha|search"]);
+        assert_eq!(names(&[alpha]), ["fetch=alpha|fetch", "search=alpha|search"]);
+    }
+
+    #[test]
+    fn separators_inside_names_confuse_nothing() {
+        let upstreams =
+            [upstream("my__srv", "", &["do__it"]), upstream("my", "", &["srv__do__it", "_do"]), upstream("my_", "", &["do"])];
+        assert_eq!(names(&upstreams), ["_do=my|_do", "do=my_|do", "do__it=my__srv|do__it", "srv__do__it=my|srv__do__it"]);
+    }
+
+    #[test]
+    fn a_joined_name_that_is_taken_too_gets_a_hash() {
+        let found = names(&[upstream("a", "", &["x", "b_x"]), upstream("b", "", &["x"])]);
+        assert_eq!(found.len(), 3);
+        assert!(found.iter().any(|name| name.starts_with("b_x_") && name.ends_with("=b|x")), "{found:?}");
+    }
+
+    #[test]
+    fn our_own_names_are_taken_and_prefixes_are_put_before() {
+        assert_eq!(names(&[upstream("evil", "", &["skill_load"])]), ["evil_skill_load=evil|skill_load"]);
+        assert_eq!(names(&[upstream("gh", "gh_", &["search"])]), ["gh_search=gh|search"]);
+    }
+
+    #[test]
+    fn a_listed_definition_has_the_exposed_name_and_says_the_original() {
+        let registry = Registry::build(&[upstream("odd", "", &["a.b"])], &[]);
+        let tool = &registry.tools()[0];
+        let listed: serde_json::Value = serde_json::from_str(tool.listed(Intent::Off)).unwrap();
+        assert_eq!(listed["name"], tool.exposed.as_str());
+        assert_eq!(listed["description"], "(`a.b` of `odd`)");
+    }
+
+    #[test]
+    fn an_intent_is_added_to_the_schema_unless_the_tool_has_one() {
+        for (schema, expected) in [
+            (r#"{}"#, r#"["intent"]"#),
+            (r#"{"properties":{},"required":[]}"#, r#"["intent"]"#),
+            (r#"{"properties":{"a":{}},"required":[ "a" ]}"#, r#"["intent","a"]"#),
+            (r#"{"properties":{"intent":{}},"required":["intent"]}"#, r#"["intent"]"#),
+        ] {
+            let tools = UpstreamTools { name: UpstreamName::new("u"), prefix: String::new(), tools: [tool("t", schema)].into() };
+            let registry = Registry::build(&[tools], &[]);
+            let listed: serde_json::Value = serde_json::from_str(registry.tools()[0].listed(Intent::Required)).unwrap();
+            assert_eq!(listed["inputSchema"]["required"].to_string(), expected, "{schema}");
+            assert!(listed["inputSchema"]["properties"]["intent"].is_object());
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! One moment's truth, immutable: config, tools, skills and what opens what. A request takes one and carries it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use super::{
+    auto,
+    registry::{Registered, Registry, UpstreamTools},
+};
+use crate::{
+    config::Config,
+    gate::{
+        map::{GatingMap, Pattern},
+        policy::{Policy, Rule, Standing},
+    },
+    model::{
+        diagnostic::Diagnostic,
+        name::{SkillName, UpstreamName},
+        principal::Principal,
+    },
+    skill::{Skill, SkillSet},
+};
+
+/// What an upstream said of itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UpstreamFacts {
+    /// Its title or name.
+    pub title: Option<String>,
+    /// Its instructions for models.
+    pub instructions: Option<String>,
+}
+
+/// What a snapshot is made of.
+#[derive(Debug)]
+pub struct Inputs {
+    /// One more than the snapshot before.
+    pub generation: u64,
+    /// Checked.
+    pub config: Arc<Config>,
+    /// Absent where the config names none.
+    pub map: Option<Arc<GatingMap>>,
+    /// From the config's folders.
+    pub skills: Arc<SkillSet>,
+    /// In the config's order.
+    pub upstreams: Vec<(UpstreamTools, UpstreamFacts)>,
+}
+
+/// Where a skill comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// A folder of the config.
+    Folder,
+    /// Made of an upstream.
+    Upstream(UpstreamName),
+}
+
+/// A skill with what it opens.
+#[derive(Debug)]
+pub struct CatalogSkill {
+    /// What it is loaded by.
+    pub name: SkillName,
+    /// What it is for.
+    pub description: String,
+    /// The playbook.
+    pub body: String,
+    /// What it opens, as the map says; a key depends on these.
+    pub patterns: Vec<Pattern>,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// Its files, where it has any.
+    pub on_disk: Option<Skill>,
+    /// Whether it is left out of the catalogue.
+    pub is_hidden: bool,
+    /// For counts and filters.
+    pub tags: Vec<String>,
+    /// Positions in the registry, ascending.
+    pub tools: Vec<usize>,
+}
+
+/// Skills whose tools are open to a caller.
+pub type OpenSkills = BTreeSet<SkillName>;
+
+/// One moment's truth.
+#[derive(Debug)]
+pub struct Snapshot {
+    /// Grows with each publication.
+    pub generation: u64,
+    /// As read.
+    pub config: Arc<Config>,
+    /// The map, where there is one.
+    pub map: Option<Arc<GatingMap>>,
+    /// Who may use what.
+    pub policy: Policy,
+    /// Every tool.
+    pub registry: Registry,
+    /// Every skill.
+    pub skills: BTreeMap<SkillName, CatalogSkill>,
+    /// The skill that is always active.
+    pub core: Option<SkillName>,
+    /// Per tool: always open.
+    always: Vec<bool>,
+    /// Per tool: the skills that open it, the one with the fewest tools first.
+    opened_by: Vec<Vec<SkillName>>,
+}
+
+impl Snapshot {
+    /// Builds a snapshot. The same inputs give the same snapshot, in whatever order tools were listed.
+    pub fn build(inputs: Inputs, reserved: &[&str]) -> Self {
+        let Inputs { generation, config, map, skills: skill_set, upstreams } = inputs;
+        let tools: Vec<UpstreamTools> = upstreams.iter().map(|(tools, _)| tools.clone()).collect();
+        let registry = Registry::build(&tools, reserved);
+        let mut skills: BTreeMap<SkillName, CatalogSkill> =
+            skill_set.skills.values().map(|skill| (skill.name.clone(), from_disk(skill, map.as_deref()))).collect();
+        if map.is_none() {
+            let made = upstreams.iter().flat_map(|(tools, facts)| auto::skills_of(&tools.name, facts, &registry));
+            for skill in made {
+                skills.entry(skill.name.clone()).or_insert(skill);
+            }
+        }
+        let always_entries = map.as_ref().map(|map| map.always.as_slice()).unwrap_or_default();
+        let is_always = |tool: &Registered| {
+            always_entries.iter().any(|entry| entry.pattern.matches(&tool.upstream, tool.exposed.as_str()))
+        };
+        let always = registry.tools().iter().map(is_always).collect();
+        for skill in skills.values_mut() {
+            skill.tools = opened(skill, &registry);
+        }
+        let core = map.as_ref().and_then(|map| map.core_skill.clone()).map(|(name, _)| name);
+        let opened_by = openers(&skills, registry.tools().len());
+        let policy = Policy::new(config.rules.iter().map(|rule| Rule {
+            principals: &rule.principals,
+            roles: &rule.roles,
+            allow: &rule.allow,
+            deny: &rule.deny,
+        }));
+        Self { generation, config, map, policy, registry, skills, core, always, opened_by }
+    }
+
+    /// Whether the tool at this position is open to everybody at all times.
+    pub fn is_always_open(&self, position: usize) -> bool {
+        let is_core = |skill: &SkillName| self.core.as_ref() == Some(skill);
+        self.always.get(position).copied().unwrap_or(false) || self.openers(position).iter().any(is_core)
+    }
+
+    /// Whether the tool at this position is open to a caller who loaded `open`.
+    pub fn is_open(&self, position: usize, open: &OpenSkills) -> bool {
+        self.is_always_open(position) || self.openers(position).iter().any(|skill| open.contains(skill))
+    }
+
+    /// The skills that open the tool at this position, the one with the fewest tools first.
+    pub fn openers(&self, position: usize) -> &[SkillName] {
+        self.opened_by.get(position).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Whether `principal` may know the tool at this position.
+    pub fn is_visible(&self, position: usize, principal: &Principal) -> bool {
+        let tool = self.registry.tools().get(position);
+        tool.is_some_and(|tool| self.policy.is_visible(principal, &tool.upstream, tool.exposed.as_str()))
+    }
+
+    /// Whether `principal` may know this skill: one all of whose tools are forbidden would only mislead.
+    pub fn knows_skill(&self, skill: &CatalogSkill, principal: &Principal) -> bool {
+        skill.tools.is_empty() || skill.tools.iter().any(|position| self.is_visible(*position, principal))
+    }
+
+    /// What the gate is asked about the tool at this position.
+    pub fn standing(&self, position: usize, open: &OpenSkills, is_available: bool) -> Option<Standing<'_>> {
+        let tool = self.registry.tools().get(position)?;
+        Some(Standing {
+            upstream: &tool.upstream,
+            exposed: tool.exposed.as_str(),
+            is_quarantined: false,
+            is_open: self.is_open(position, open),
+            is_available,
+        })
+    }
+
+    /// What is wrong or worth knowing about map, skills and names; tools of upstreams that are down count as unknown.
+    pub fn findings(&self) -> Vec<Diagnostic> {
+        let mut found = self.registry.findings.clone();
+        if let Some(map) = &self.map {
+            found.extend(self.map_findings(map));
+        }
+        found
+    }
+
+    fn map_findings(&self, map: &GatingMap) -> Vec<Diagnostic> {
+        let tools = self.registry.tools();
+        let mut found = Vec::new();
+        for (position, tool) in tools.iter().enumerate() {
+            if !self.is_always_open(position) && self.openers(position).is_empty() {
+                let message = format!("tool `{}` of `{}` is opened by no skill", tool.exposed, tool.upstream);
+                let hint = "add a prefix of its name to a skill or to `always` in the gating map";
+                found.push(Diagnostic::error("gate-uncovered-tool", message).hint(hint));
+            }
+        }
+        for entry in map.entries() {
+            let matching = || tools.iter().filter(|tool| entry.pattern.matches(&tool.upstream, tool.exposed.as_str()));
+            if let Some(upstream) = entry.pattern.upstream.as_ref().filter(|name| !self.has_upstream(name)) {
+                let message = format!("`{}` names `{upstream}`, which the config does not have", entry.pattern);
+                found.push(Diagnostic::error("gate-unknown-upstream", message).at(entry.at.clone()));
+            } else if matching().next().is_none() {
+                let message = format!("`{}` matches no tool", entry.pattern);
+                found.push(Diagnostic::warning("gate-dead-prefix", message).at(entry.at.clone()));
+            }
+            if let Some(tool) = matching().find(|tool| entry.pattern.splits_word(tool.exposed.as_str())) {
+                let message = format!("`{}` ends in the middle of a word of `{}`", entry.pattern, tool.exposed);
+                let hint = "end the prefix with its separator, or write `=name`";
+                found.push(Diagnostic::warning("gate-boundary", message).at(entry.at.clone()).hint(hint));
+            }
+        }
+        let named = map.skills.iter().map(|(name, (at, _))| (name, at));
+        for (name, at) in named.chain(map.core_skill.iter().map(|(name, at)| (name, at))) {
+            if !self.skills.contains_key(name) {
+                let message = format!("skill `{name}` is in no skills folder");
+                let hint = "check its folder with `gatekey skills list`";
+                found.push(Diagnostic::error("gate-unknown-skill", message).at(at.clone()).hint(hint));
+            }
+        }
+        let is_unmapped = |skill: &&CatalogSkill| {
+            skill.origin == Origin::Folder && !map.skills.contains_key(&skill.name) && self.core.as_ref() != Some(&skill.name)
+        };
+        for skill in self.skills.values().filter(is_unmapped) {
+            let message = format!("skill `{}` is in no gating map, so it opens nothing", skill.name);
+            found.push(Diagnostic::note("gate-skill-unmapped", message));
+        }
+        found
+    }
+
+    fn has_upstream(&self, name: &UpstreamName) -> bool {
+        self.config.upstreams.iter().any(|upstream| upstream.name == *name)
+    }
+}
+
+fn from_disk(skill: &Skill, map: Option<&GatingMap>) -> CatalogSkill {
+    let entries = map.and_then(|map| map.skills.get(&skill.name)).map(|(_, entries)| entries.as_slice());
+    CatalogSkill {
+        name: skill.name.clone(),
+        description: skill.description.clone(),
+        body: skill.body.clone(),
+        patterns: entries.unwrap_or_default().iter().map(|entry| entry.pattern.clone()).collect(),
+        origin: Origin::Folder,
+        is_hidden: skill.is_hidden,
+        tags: skill.tags.clone(),
+        on_disk: Some(skill.clone()),
+        tools: Vec::new(),
+    }
+}
+
+/// Positions of the tools that a skill opens: what the map gives it, less what its author left out.
+fn opened(skill: &CatalogSkill, registry: &Registry) -> Vec<usize> {
+    let allowed = skill.on_disk.as_ref().and_then(|disk| disk.allowed_tools.as_deref()).unwrap_or_default();
+    // `allowed-tools` opens nothing. Entries of the form `upstream/tool` name our tools, so there they are a limit;
+    // others name tools of the client and say nothing here.
+    let limits: Vec<(&str, &str)> = allowed.iter().filter_map(|entry| entry.split_once('/')).collect();
+    let is_within = |tool: &Registered| {
+        limits.is_empty()
+            || limits.iter().any(|(upstream, name)| *upstream == tool.upstream.as_str() && *name == tool.tool.name.as_str())
+    };
+    let is_opened = |tool: &Registered| {
+        skill.patterns.iter().any(|pattern| pattern.matches(&tool.upstream, tool.exposed.as_str())) && is_within(tool)
+    };
+    let tools = registry.tools().iter().enumerate();
+    tools.filter(|(_, tool)| is_opened(tool)).map(|(position, _)| position).collect()
+}
+
+fn openers(skills: &BTreeMap<SkillName, CatalogSkill>, n_tools: usize) -> Vec<Vec<SkillName>> {
+    let mut opened_by = vec![Vec::new(); n_tools];
+    let mut by_size: Vec<&CatalogSkill> = skills.values().collect();
+    by_size.sort_by_key(|skill| (skill.tools.len(), skill.name.clone()));
+    for skill in by_size {
+        for position in &skill.tools {
+            opened_by[*position].push(skill.name.clone());
+        }
+    }
+    opened_by
+}

@@ -1,0 +1,245 @@
+//! `tools/call`: the decision, and the call to one upstream. Every path to an upstream goes through [`Gateway::try_call`].
+
+use std::sync::Arc;
+
+use tokio::{task::JoinSet, time::Instant};
+
+use super::{
+    dispatch::{Gateway, Request},
+    error::{Refused, ToolError, refusal},
+    meta,
+    params::{Params, Rewrite},
+};
+use crate::{
+    catalog::{OpenSkills, Registered, Snapshot},
+    config::Intent,
+    gate::policy::Decision,
+    model::{
+        limits::{RESTART_WAIT, SCHEMA_HINT_BYTES},
+        name::SkillName,
+        tool::Effect,
+    },
+    session::Session,
+    upstream::{Link, Phase},
+    wire::{
+        envelope::{json_text, request_line},
+        era::{Era, INVALID_PARAMS},
+        outbox::PushError,
+        peer::{Peer, Relay},
+    },
+};
+
+/// A call on its way.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Call<'a> {
+    /// The exposed name that the client gave.
+    pub(super) tool: &'a str,
+    /// Skills whose tools are open to it.
+    pub(super) open: &'a OpenSkills,
+    /// The arguments, where they are not those of the request itself.
+    pub(super) arguments: Option<&'a str>,
+    /// Whether a key came with it that opens nothing.
+    pub(super) has_stale_key: bool,
+    /// The only effect that the tool may have.
+    pub(super) effect: Option<Effect>,
+}
+
+impl Gateway {
+    /// Serves `tools/call`.
+    pub(super) fn call(self: &Arc<Self>, request: &Request<'_>, tasks: &mut JoinSet<()>) {
+        let Some(name) = request.params.text_of("name") else {
+            return request.refuse(INVALID_PARAMS, "`name` must be a text");
+        };
+        if meta::NAMES.contains(&&*name) {
+            return self.meta_call(request, &name, tasks);
+        }
+        let open = match request.era {
+            Era::Legacy => request.session.state().open_skills(),
+            // A modern list never depends on earlier calls, and neither does what a plain name may do.
+            Era::Modern => OpenSkills::new(),
+        };
+        let call = Call { tool: &name, open: &open, arguments: None, has_stale_key: false, effect: None };
+        if let Err(error) = self.try_call(request, call, tasks) {
+            request.answer(error.to_result());
+        }
+    }
+
+    /// Asks the gate and, where it allows, sends the call to its upstream.
+    ///
+    /// # Errors
+    /// What the gate refused, for the model to read; the client is not answered yet.
+    pub(super) fn try_call(self: &Arc<Self>, request: &Request<'_>, call: Call<'_>, tasks: &mut JoinSet<()>) -> Result<(), ToolError> {
+        let (tool, link) = self.decide(request, call)?;
+        match link.peer() {
+            Some(peer) => self.forward(request, call, tool, link, &peer),
+            None => {
+                self.forward_later(request, call, link, tasks);
+                Ok(())
+            }
+        }
+    }
+
+    /// Asks the gate; then looks at what the caller must give besides a right.
+    fn decide<'a>(&'a self, request: &'a Request<'_>, call: Call<'_>) -> Result<(&'a Registered, &'a Arc<Link>), ToolError> {
+        let snapshot = &request.snapshot;
+        let position = snapshot.registry.position(call.tool);
+        let link = position.and_then(|position| self.link_of(snapshot, position));
+        let is_available = link.is_some_and(|link| link.is_available());
+        let standing = position.and_then(|position| snapshot.standing(position, call.open, is_available));
+        let decision = snapshot.policy.decide(&request.session.principal, standing.as_ref());
+        let (Decision::Allow, Some(position), Some(link)) = (decision, position, link) else {
+            return Err(self.refused(request, call, decision, link));
+        };
+        let tool = &snapshot.registry.tools()[position];
+        check_effect(call, tool)?;
+        check_intent(request, call, tool)?;
+        check_arguments(call, tool)?;
+        if request.era == Era::Legacy && !snapshot.is_always_open(position) {
+            // In a session whose skill is too large for the list, a tool that is called joins it.
+            request.session.state().ask(&tool.exposed);
+        }
+        Ok((tool, link))
+    }
+
+    fn link_of(&self, snapshot: &Snapshot, position: usize) -> Option<&Arc<Link>> {
+        self.pool.links().get(snapshot.registry.tools().get(position)?.upstream_index)
+    }
+
+    /// The answer to what the gate refused.
+    pub(super) fn refused(&self, request: &Request<'_>, call: Call<'_>, decision: Decision, link: Option<&Arc<Link>>) -> ToolError {
+        let snapshot = &request.snapshot;
+        let principal = &request.session.principal;
+        let position = snapshot.registry.position(call.tool);
+        let openers = position.map(|position| snapshot.openers(position)).unwrap_or_default();
+        let is_unknown = matches!(decision, Decision::NotFound | Decision::Forbidden);
+        let close = if is_unknown {
+            snapshot.registry.close_to(call.tool, |position, _| snapshot.is_visible(position, principal))
+        } else {
+            Vec::new()
+        };
+        let refused = Refused {
+            tool: call.tool,
+            skill: openers.first().map(|skill| skill.as_str()),
+            close,
+            is_concealing: snapshot.config.is_concealing,
+            reason: link.and_then(|link| down_reason(link)),
+            has_stale_key: call.has_stale_key,
+        };
+        refusal(decision, &refused)
+    }
+
+    fn forward(&self, request: &Request<'_>, call: Call<'_>, tool: &Registered, link: &Link, peer: &Peer) -> Result<(), ToolError> {
+        let is_modern = request.era == Era::Modern;
+        let to_modern = link.era() == Era::Modern;
+        let name = json_text(tool.tool.name.as_str());
+        let rewrite = Rewrite {
+            name: &name,
+            arguments: call.arguments,
+            strips_intent: request.snapshot.config.intent != Intent::Off && !tool.has_own_intent(),
+            from_modern: is_modern,
+            to_modern,
+        };
+        let now = Instant::now();
+        let idle = link.config().call_idle;
+        let relay = Relay {
+            to: Arc::clone(&request.session.outbox),
+            session: request.session.id,
+            client_id: request.id.clone(),
+            label: tool.exposed.to_shared(),
+            token: request.params.token().map(|token| token.get().into()),
+            adds_result_type: is_modern && !to_modern,
+            idle,
+            expires: now + idle,
+            ends: now + link.config().call_total,
+        };
+        let sent = peer.relay(relay, |id| request_line(id, "tools/call", &request.params.rewritten(rewrite, id)));
+        sent.map_err(|error| {
+            let mut refused = self.refused(request, call, Decision::Unavailable, None);
+            if error == PushError::Full {
+                refused.message = format!("`{}` cannot be called now: its server does not keep up with its calls.", call.tool);
+            }
+            refused
+        })
+    }
+
+    /// The upstream is just starting again: waits a moment for it, and asks the gate anew.
+    fn forward_later(self: &Arc<Self>, request: &Request<'_>, call: Call<'_>, link: &Arc<Link>, tasks: &mut JoinSet<()>) {
+        let (gateway, link, session) = (Arc::clone(self), Arc::clone(link), Arc::clone(request.session));
+        let (params, id, era) = (request.params.text.to_owned(), request.id.clone(), request.era);
+        let (tool, open) = (call.tool.to_owned(), call.open.clone());
+        let (arguments, has_stale_key, effect) = (call.arguments.map(str::to_owned), call.has_stale_key, call.effect);
+        tasks.spawn(async move {
+            let ready = link.wait_ready(RESTART_WAIT).await;
+            let raw = serde_json::value::RawValue::from_string(params).ok();
+            let Some(params) = Params::read(raw.as_deref()) else { return };
+            let request = Request { session: &session, snapshot: gateway.store.load(), era, id, params };
+            let call = Call { tool: &tool, open: &open, arguments: arguments.as_deref(), has_stale_key, effect };
+            let outcome = match ready {
+                Some(peer) => gateway.decide(&request, call).and_then(|(tool, link)| gateway.forward(&request, call, tool, link, &peer)),
+                None => Err(gateway.refused(&request, call, Decision::Unavailable, Some(&link))),
+            };
+            if let Err(error) = outcome {
+                request.answer(error.to_result());
+            }
+        });
+    }
+}
+
+/// Why an upstream takes no calls; `None` while it does.
+pub(super) fn down_reason(link: &Link) -> Option<String> {
+    match link.phase() {
+        Phase::Ready => None,
+        Phase::Starting => Some(format!("its server `{}` is starting", link.name())),
+        Phase::Waiting(reason) | Phase::Unusable(reason) => Some(format!("its server `{}` is down: {reason}", link.name())),
+    }
+}
+
+/// What a legacy session or a key opens; used by the meta-tools.
+pub(super) fn open_to(session: &Session, era: Era, of_key: Option<&SkillName>) -> OpenSkills {
+    let mut open = match era {
+        Era::Legacy => session.state().open_skills(),
+        Era::Modern => OpenSkills::new(),
+    };
+    open.extend(of_key.cloned());
+    open
+}
+
+/// `tool_call_read` calls nothing that may change something.
+fn check_effect(call: Call<'_>, tool: &Registered) -> Result<(), ToolError> {
+    if call.effect.is_none_or(|effect| effect == tool.tool.effect) {
+        return Ok(());
+    }
+    let message = format!("`{}` is not marked as read-only by its server.", call.tool);
+    Err(ToolError::new("not_read_only", call.tool, message, "Call it with tool_call_write."))
+}
+
+fn check_intent(request: &Request<'_>, call: Call<'_>, tool: &Registered) -> Result<(), ToolError> {
+    if request.snapshot.config.intent != Intent::Required || tool.has_own_intent() {
+        return Ok(());
+    }
+    // A dispatched call has it beside the tool's own arguments, which is in the same place.
+    let given = Params::read(request.params.raw("arguments")).and_then(|own| own.text_of("intent"));
+    if given.is_some_and(|intent| !intent.trim().is_empty()) {
+        return Ok(());
+    }
+    let hint = "Call it again with `intent`: one sentence for the user that says what the call is for.";
+    Err(ToolError::new("invalid_arguments", call.tool, "`intent` is missing.", hint))
+}
+
+/// The client of a dispatched call has not seen the tool's schema, so it is shown where the arguments do not fit.
+fn check_arguments(call: Call<'_>, tool: &Registered) -> Result<(), ToolError> {
+    let Some(arguments) = call.arguments else { return Ok(()) };
+    let wrong = tool.wrong_arguments(arguments);
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    let message = format!("The arguments of `{}` do not fit: {}.", call.tool, wrong.join("; "));
+    let mut error = ToolError::new("invalid_arguments", call.tool, message, "");
+    let schema = tool.tool.input_schema.get();
+    error.hint = if schema.len() <= SCHEMA_HINT_BYTES {
+        format!("Call it again with arguments that fit this schema: {schema}")
+    } else {
+        format!("Get its schema with tool_describe, then call it again: {{\"names\": [\"{}\"]}}", call.tool)
+    };
+    Err(error)
+}

@@ -1,0 +1,165 @@
+//! The catalogue of skills in the few places where clients show it to a model, never over its budget and never linear.
+
+use std::fmt::Write as _;
+
+use crate::{
+    catalog::{CatalogSkill, Snapshot},
+    model::{
+        limits::{DESCRIPTION_CHARS, HOST_TEXT_BYTES},
+        principal::Principal,
+        tool::{cut, estimate_tokens, first_sentence},
+    },
+};
+
+/// What each place says.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Texts {
+    /// The server's `instructions`, at most 2 KiB.
+    pub(super) instructions: String,
+    /// The description of `skill_load`, at most 2 KiB.
+    pub(super) load_description: String,
+    /// The description of its `name`, where the rest of the catalogue has room; hosts were not seen to cut it.
+    pub(super) name_description: String,
+}
+
+const INSTRUCTIONS: &str = "Tools are grouped into skills and closed until their skill is loaded. When a task fits a skill, call \
+     skill_load with its name before anything else: it returns how to proceed, the tools that open, and the key to call \
+     them with tool_call_read and tool_call_write.";
+
+const LOAD: &str = "Loads a skill: returns its playbook, opens its tools, and gives the key for tool_call_read and \
+     tool_call_write. All other tools stay closed. Load the skill that fits the task first.";
+
+const NAME: &str = "Name of the skill.";
+
+/// How much of each skill is shown, most first.
+const LEVELS: [Level; 3] = [Level::Full, Level::Sentence, Level::Name];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Level {
+    Full,
+    Sentence,
+    Name,
+}
+
+/// Makes the texts for what `principal` may see.
+pub(super) fn texts(snapshot: &Snapshot, principal: &Principal) -> Texts {
+    let skills = listed(snapshot, principal);
+    let core = snapshot.core.as_ref().and_then(|name| snapshot.skills.get(name)).map(core_text);
+    let budget = snapshot.config.catalog_budget_tokens;
+
+    let mut load_description = LOAD.to_owned();
+    let mut name_description = NAME.to_owned();
+    let mut place_core = core.clone().unwrap_or_default();
+    if fits(&load_description, &place_core, HOST_TEXT_BYTES) {
+        load_description.push_str(&std::mem::take(&mut place_core));
+    }
+    let room = HOST_TEXT_BYTES.saturating_sub(load_description.len());
+    let full = at(Level::Full, &skills);
+    if full.len() <= room && estimate_tokens(&full) <= budget {
+        load_description.push_str(&full);
+    } else {
+        // The whole goes where hosts do not cut, names alone where they may.
+        let short = within(&skills, room, budget / 4, &[Level::Name]);
+        let left = budget.saturating_sub(estimate_tokens(&short));
+        load_description.push_str(&short);
+        name_description.push_str(&within(&skills, usize::MAX, left, &LEVELS));
+    }
+    name_description.push_str(&place_core);
+
+    let mut instructions = INSTRUCTIONS.to_owned();
+    if let Some(core) = core.filter(|core| fits(&instructions, core, HOST_TEXT_BYTES)) {
+        instructions.push_str(&core);
+    }
+    let room = HOST_TEXT_BYTES.saturating_sub(instructions.len());
+    instructions.push_str(&within(&skills, room, budget, &[Level::Sentence, Level::Name]));
+    Texts { instructions, load_description, name_description }
+}
+
+/// The skills of the catalogue, by name: what is hidden, always active or of no use to `principal` is not among them.
+pub(super) fn listed<'a>(snapshot: &'a Snapshot, principal: &Principal) -> Vec<&'a CatalogSkill> {
+    let is_listed = |skill: &&CatalogSkill| {
+        !skill.is_hidden && snapshot.core.as_ref() != Some(&skill.name) && snapshot.knows_skill(skill, principal)
+    };
+    snapshot.skills.values().filter(is_listed).collect()
+}
+
+fn core_text(skill: &CatalogSkill) -> String {
+    format!("\n\nAlways active, `{}`:\n{}", skill.name, skill.body.trim())
+}
+
+fn fits(text: &str, more: &str, most_bytes: usize) -> bool {
+    text.len() + more.len() <= most_bytes
+}
+
+/// The first level that fits, else as many names as do, with the number of the others.
+fn within(skills: &[&CatalogSkill], most_bytes: usize, most_tokens: usize, levels: &[Level]) -> String {
+    let is_fitting = |text: &String| text.len() <= most_bytes && estimate_tokens(text) <= most_tokens;
+    let whole = levels.iter().map(|level| at(*level, skills)).find(is_fitting);
+    whole.unwrap_or_else(|| counted(skills, most_bytes.min(most_tokens.saturating_mul(3))))
+}
+
+fn at(level: Level, skills: &[&CatalogSkill]) -> String {
+    if skills.is_empty() {
+        return String::new();
+    }
+    let mut text = String::from("\n\nSkills:");
+    for skill in skills {
+        let shown = match level {
+            Level::Full => cut(&one_line(&skill.description), DESCRIPTION_CHARS),
+            Level::Sentence => first_sentence(&skill.description, 160),
+            Level::Name => String::new(),
+        };
+        // Writing to a text cannot fail.
+        match level {
+            Level::Name if text.ends_with(':') => write!(text, " {}", skill.name),
+            Level::Name => write!(text, ", {}", skill.name),
+            Level::Full | Level::Sentence => write!(text, "\n- {}: {shown}", skill.name),
+        }
+        .ok();
+    }
+    text
+}
+
+/// Counts by tag, and names as far as they fit.
+fn counted(skills: &[&CatalogSkill], most_bytes: usize) -> String {
+    let mut text = format!("\n\n{} skills", skills.len());
+    let mut tags: Vec<(&str, usize)> = Vec::new();
+    for tag in skills.iter().flat_map(|skill| &skill.tags) {
+        match tags.iter_mut().find(|(known, _)| known == tag) {
+            Some((_, count)) => *count += 1,
+            None => tags.push((tag, 1)),
+        }
+    }
+    tags.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+    let tags: Vec<String> = tags.iter().take(20).map(|(tag, count)| format!("{tag} {count}")).collect();
+    if !tags.is_empty() {
+        let list = format!(", by tag: {}", tags.join(", "));
+        if text.len() + list.len() < most_bytes / 2 {
+            text.push_str(&list);
+        }
+    }
+    text.push_str(". Some of them:");
+    // Room for the closing words.
+    let most_bytes = most_bytes.saturating_sub(40);
+    let mut n_shown = 0;
+    for skill in skills {
+        if text.len() + skill.name.as_str().len() + 2 > most_bytes {
+            break;
+        }
+        text.push_str(if n_shown == 0 { " " } else { ", " });
+        text.push_str(skill.name.as_str());
+        n_shown += 1;
+    }
+    if n_shown == 0 {
+        return String::new();
+    }
+    if n_shown < skills.len() {
+        // Writing to a text cannot fail.
+        write!(text, ", and {} more", skills.len() - n_shown).ok();
+    }
+    text
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,301 @@
+//! A client's line → its answer. Everything that needs no waiting is done at once, in the order of the lines; the rest
+//! goes on in a task of the session.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError, Weak},
+};
+
+use serde_json::{Value, json};
+use tokio::{
+    io::AsyncRead,
+    sync::watch,
+    task::JoinSet,
+    time::Instant,
+};
+use tracing::debug;
+
+use super::{catalogue, list::Lists, meta, params::Params};
+use crate::{
+    catalog::{Snapshot, SnapshotStore},
+    gate::key::Secret,
+    session::{Listener, Session},
+    upstream::Pool,
+    wire::{
+        envelope::{Envelope, Kind, error_line, id_key, json_text, notification_line, result_line},
+        era::{
+            Era, INVALID_PARAMS, INVALID_REQUEST, LEGACY, LEGACY_VERSIONS, META_SUBSCRIPTION, METHOD_NOT_FOUND, MODERN,
+            PARSE_ERROR, UNSUPPORTED_VERSION,
+        },
+        line::{Line, LineReader, TooLong},
+    },
+};
+
+/// The data plane. One for all sessions.
+#[derive(Debug)]
+pub struct Gateway {
+    pub(super) store: Arc<SnapshotStore>,
+    pub(super) pool: Arc<Pool>,
+    pub(super) secret: Secret,
+    pub(super) lists: Lists,
+    /// Whether the first snapshot with the upstreams' tools is out.
+    settled: watch::Receiver<bool>,
+    sessions: Mutex<BTreeMap<u64, Weak<Session>>>,
+}
+
+/// A request with all that its answer depends on.
+pub(super) struct Request<'a> {
+    pub(super) session: &'a Arc<Session>,
+    pub(super) snapshot: Arc<Snapshot>,
+    pub(super) era: Era,
+    /// As JSON, see [`id_key`].
+    pub(super) id: Box<str>,
+    pub(super) params: Params<'a>,
+}
+
+impl Request<'_> {
+    /// Answers with a result of ours.
+    pub(super) fn answer(&self, mut result: Value) {
+        if self.era == Era::Modern {
+            result["resultType"] = json!("complete");
+        }
+        self.session.outbox.put(result_line(&self.id, &result.to_string()));
+    }
+
+    /// Answers with a JSON-RPC error.
+    pub(super) fn refuse(&self, code: i64, message: &str) {
+        self.session.outbox.put(error_line(&self.id, code, message, None));
+    }
+}
+
+impl Gateway {
+    /// Makes the data plane; requests that depend on upstreams wait until `settled` is true.
+    pub fn new(store: Arc<SnapshotStore>, pool: Arc<Pool>, secret: Secret, settled: watch::Receiver<bool>) -> Self {
+        Self { store, pool, secret, lists: Lists::default(), settled, sessions: Mutex::default() }
+    }
+
+    /// Serves one client until its input ends.
+    ///
+    /// # Cancel safety
+    /// Dropped, it leaves its calls running; they are given up with [`Gateway::close`].
+    pub async fn serve(self: &Arc<Self>, session: &Arc<Session>, input: impl AsyncRead + Unpin) {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner).insert(session.id, Arc::downgrade(session));
+        let mut tasks = JoinSet::new();
+        let mut reader = LineReader::new(input, self.store.load().config.line_limit_bytes);
+        loop {
+            session.outbox.has_room().await;
+            match reader.next().await {
+                Ok(Some(Line::Whole(line))) => self.take(session, line, &mut tasks),
+                Ok(Some(Line::TooLong(found))) => refuse_too_long(session, &found),
+                Ok(None) => break,
+                Err(error) => {
+                    debug!(%error, "reading from the client failed");
+                    break;
+                }
+            }
+            while let Some(ended) = tasks.try_join_next() {
+                log_panic(ended);
+            }
+        }
+        tasks.shutdown().await;
+    }
+
+    /// Gives up the calls of a session whose client is gone.
+    pub fn close(&self, session: &Session) {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(&session.id);
+        self.pool.each_peer(|peer| peer.cancel_all(session.id));
+    }
+
+    /// The sessions that are open.
+    pub(super) fn sessions(&self) -> Vec<Arc<Session>> {
+        let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        sessions.values().filter_map(Weak::upgrade).collect()
+    }
+
+    fn take(self: &Arc<Self>, session: &Arc<Session>, line: &[u8], tasks: &mut JoinSet<()>) {
+        let envelope = match Envelope::parse(line) {
+            Ok(envelope) => envelope,
+            Err(error) => return refuse_unreadable(session, line, &error),
+        };
+        match envelope.kind() {
+            Kind::Request { id, method } => {
+                let id = id_key(id);
+                if needs_upstreams(method) && !*self.settled.borrow() {
+                    let (gateway, session, line) = (Arc::clone(self), Arc::clone(session), line.to_owned());
+                    tasks.spawn(async move { gateway.take_later(&session, &line).await });
+                } else if let Some(request) = self.request(session, id, &envelope) {
+                    self.serve_request(request, method, tasks);
+                }
+            }
+            Kind::Notification { method } => self.notified(session, method, &envelope),
+            // We ask clients nothing, so an answer is noise, as is anything else.
+            Kind::Response { .. } => {}
+            Kind::Noise => session.outbox.put(error_line("null", INVALID_REQUEST, "this is no JSON-RPC message", None)),
+        }
+    }
+
+    /// Takes a request that came before the upstreams were up.
+    async fn take_later(self: Arc<Self>, session: &Arc<Session>, line: &[u8]) {
+        let mut settled = self.settled.clone();
+        // The sender lives as long as the gateway's process; without it there is nothing more to wait for.
+        settled.wait_for(|is_settled| *is_settled).await.ok();
+        drop(settled);
+        let mut tasks = JoinSet::new();
+        self.take(session, line, &mut tasks);
+        while let Some(ended) = tasks.join_next().await {
+            log_panic(ended);
+        }
+    }
+
+    /// Takes the snapshot and resolves the era; answers what cannot be resolved.
+    fn request<'a>(&self, session: &'a Arc<Session>, id: Box<str>, envelope: &Envelope<'a>) -> Option<Request<'a>> {
+        let Some(params) = Params::read(envelope.params) else {
+            session.outbox.put(error_line(&id, INVALID_PARAMS, "`params` must be an object", None));
+            return None;
+        };
+        let era = match params.version().as_deref() {
+            None => Era::Legacy,
+            Some(MODERN) => Era::Modern,
+            Some(other) => {
+                let data = json!({"supported": [MODERN], "requested": other}).to_string();
+                let line = error_line(&id, UNSUPPORTED_VERSION, "unsupported protocol version", Some(&data));
+                session.outbox.put(line);
+                return None;
+            }
+        };
+        Some(Request { session, snapshot: self.store.load(), era, id, params })
+    }
+
+    fn serve_request(self: &Arc<Self>, request: Request<'_>, method: &str, tasks: &mut JoinSet<()>) {
+        match (method, request.era) {
+            ("tools/call", _) => self.call(&request, tasks),
+            ("tools/list", _) => self.list(&request),
+            ("initialize", _) => self.initialize(&request),
+            ("server/discover", Era::Modern) => self.discover(&request),
+            ("subscriptions/listen", Era::Modern) => self.listen(&request),
+            ("ping", Era::Legacy) => request.answer(json!({})),
+            _ => request.refuse(METHOD_NOT_FOUND, &format!("method not found: {method}")),
+        }
+    }
+
+    fn initialize(&self, request: &Request<'_>) {
+        let asked = request.params.text_of("protocolVersion").unwrap_or_default();
+        let version = LEGACY_VERSIONS.iter().find(|known| **known == asked).unwrap_or(&LEGACY);
+        let texts = catalogue::texts(&request.snapshot, &request.session.principal);
+        request.session.state().is_legacy = true;
+        request.answer(json!({
+            "protocolVersion": version,
+            "capabilities": {"tools": {"listChanged": true}},
+            "serverInfo": server_info(),
+            "instructions": texts.instructions,
+        }));
+    }
+
+    fn discover(&self, request: &Request<'_>) {
+        let texts = catalogue::texts(&request.snapshot, &request.session.principal);
+        request.answer(json!({
+            "supportedVersions": [MODERN],
+            "capabilities": {"tools": {"listChanged": true}},
+            "serverInfo": server_info(),
+            "instructions": texts.instructions,
+            "ttlMs": 0,
+            "cacheScope": "private",
+        }));
+    }
+
+    fn list(&self, request: &Request<'_>) {
+        if request.params.raw("cursor").is_some_and(|cursor| cursor.get() != "null") {
+            // The list is one page, so no cursor is ours.
+            return request.refuse(INVALID_PARAMS, "invalid cursor");
+        }
+        let prepared = self.list_of(request.session, &request.snapshot, request.era);
+        if request.era == Era::Legacy {
+            let mut state = request.session.state();
+            state.listed();
+            state.known_list = Some(prepared.digest);
+        }
+        request.session.outbox.put(result_line(&request.id, &prepared.result));
+    }
+
+    fn listen(&self, request: &Request<'_>) {
+        let wanted = request.params.raw("notifications").map_or("{}", |raw| raw.get());
+        let wanted: Value = serde_json::from_str(wanted).unwrap_or_default();
+        let wants_tools = wanted["toolsListChanged"].as_bool() == Some(true);
+        let accepted = if wants_tools { json!({"toolsListChanged": true}) } else { json!({}) };
+        let meta = json!({META_SUBSCRIPTION: serde_json::from_str::<Value>(&request.id).unwrap_or_default()});
+        let params = json!({"notifications": accepted, "_meta": meta}).to_string();
+        let acknowledged = notification_line("notifications/subscriptions/acknowledged", Some(&params));
+        request.session.outbox.put(acknowledged);
+        if wants_tools {
+            let known_list = self.list_of(request.session, &request.snapshot, Era::Modern).digest;
+            request.session.state().listeners.push(Listener { id: request.id.clone(), known_list });
+        }
+    }
+
+    fn notified(&self, session: &Session, method: &str, envelope: &Envelope<'_>) {
+        match (method, envelope.params) {
+            ("notifications/cancelled", Some(raw)) => {
+                let Some(params) = Params::read(Some(raw)) else { return };
+                let Some(id) = params.raw("requestId").map(id_key) else { return };
+                session.state().listeners.retain(|listener| listener.id != id);
+                // Ids that never were, and calls already answered, are nobody's.
+                self.pool.each_peer(|peer| {
+                    peer.cancel(session.id, &id, raw);
+                });
+            }
+            _ => debug!(method, "notification of the client is not passed on"),
+        }
+    }
+
+    pub(super) fn meta_call(self: &Arc<Self>, request: &Request<'_>, name: &str, tasks: &mut JoinSet<()>) {
+        meta::call(self, request, name, tasks);
+    }
+
+    /// The list that this session sees in this era.
+    pub(super) fn list_of(&self, session: &Session, snapshot: &Snapshot, era: Era) -> super::list::Prepared {
+        let visible = match era {
+            Era::Legacy => session.state().listed_tools(snapshot, &session.principal, Instant::now()),
+            Era::Modern => {
+                let all = 0..snapshot.registry.tools().len();
+                let is_listed =
+                    |position: &usize| snapshot.is_always_open(*position) && snapshot.is_visible(*position, &session.principal);
+                all.filter(is_listed).collect()
+            }
+        };
+        self.lists.prepared(snapshot, era, &session.principal, visible)
+    }
+}
+
+fn server_info() -> Value {
+    json!({"name": "gatekey", "title": "gatekey", "version": env!("CARGO_PKG_VERSION")})
+}
+
+fn needs_upstreams(method: &str) -> bool {
+    matches!(method, "tools/call" | "tools/list")
+}
+
+fn refuse_unreadable(session: &Session, line: &[u8], error: &serde_json::Error) {
+    let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok();
+    let code = if is_json { INVALID_REQUEST } else { PARSE_ERROR };
+    session.outbox.put(error_line("null", code, &format!("the line cannot be read: {error}"), None));
+}
+
+fn refuse_too_long(session: &Session, found: &TooLong) {
+    let data = json!({"size_bytes": found.size_bytes}).to_string();
+    if let Some(id) = found.id.as_ref().filter(|_| found.has_method) {
+        session.outbox.put(error_line(id, INVALID_REQUEST, "the message is longer than a line may be", Some(&data)));
+    }
+}
+
+pub(super) fn log_panic(ended: Result<(), tokio::task::JoinError>) {
+    if let Err(error) = ended
+        && error.is_panic()
+    {
+        tracing::error!(%error, "the task of a request panicked");
+    }
+}
+
+/// The subscription id of a notification, as JSON params.
+pub(super) fn subscription_params(listener: &Listener) -> String {
+    format!(r#"{{"_meta":{{{}:{}}}}}"#, json_text(META_SUBSCRIPTION), listener.id)
+}

@@ -1,0 +1,140 @@
+//! Every text that tells a client what went wrong, and the only mapping from our errors to the protocol's.
+
+use serde_json::{Value, json};
+
+use crate::{
+    gate::policy::Decision,
+    model::{name::UpstreamName, tool::cut},
+    upstream::Failure,
+    wire::{envelope::result_line, peer::Relay},
+};
+
+/// Characters of an upstream's own words in a text of ours.
+const REASON_CHARS: usize = 400;
+
+/// An error that the model should read: a tool result with `isError`.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ToolError {
+    /// Stable; one of product's six outcomes, or `invalid_arguments`, `unknown_skill`, `unknown_reference`.
+    pub(super) code: &'static str,
+    /// The tool that was asked for.
+    pub(super) tool: String,
+    /// The skill to load.
+    pub(super) skill: Option<String>,
+    /// What happened, one sentence.
+    pub(super) message: String,
+    /// What to do next, one sentence.
+    pub(super) hint: String,
+    /// Further members of `structuredContent`.
+    pub(super) more: Vec<(&'static str, Value)>,
+}
+
+impl ToolError {
+    /// An error without a skill.
+    pub(super) fn new(code: &'static str, tool: &str, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self {
+            code,
+            tool: tool.to_owned(),
+            skill: None,
+            message: message.into(),
+            hint: hint.into(),
+            more: Vec::new(),
+        }
+    }
+
+    /// The tool result, as JSON.
+    pub(super) fn to_result(&self) -> Value {
+        let mut structured = json!({"code": self.code, "tool": self.tool, "hint": self.hint});
+        if let Some(skill) = &self.skill {
+            structured["skill"] = json!(skill);
+        }
+        for (name, value) in &self.more {
+            structured[name] = value.clone();
+        }
+        let text = format!("{} {}", self.message, self.hint);
+        json!({"content": [{"type": "text", "text": text.trim()}], "structuredContent": structured, "isError": true})
+    }
+}
+
+/// What the answer to a refused call needs to know.
+#[derive(Debug, Default)]
+pub(super) struct Refused<'a> {
+    /// As the client wrote it.
+    pub(super) tool: &'a str,
+    /// The most specific skill that opens it.
+    pub(super) skill: Option<&'a str>,
+    /// Names that the client may have meant.
+    pub(super) close: Vec<&'a str>,
+    /// Whether forbidden tools are answered as unknown ones.
+    pub(super) is_concealing: bool,
+    /// Why its upstream is down.
+    pub(super) reason: Option<String>,
+    /// Whether a key came with the call that opens nothing any more.
+    pub(super) has_stale_key: bool,
+}
+
+/// The answer to a call that the gate refused.
+pub(super) fn refusal(decision: Decision, refused: &Refused<'_>) -> ToolError {
+    let tool = refused.tool;
+    match decision {
+        Decision::Forbidden if !refused.is_concealing => {
+            let message = format!("You have no right to use `{tool}`.");
+            ToolError::new("forbidden", tool, message, "Do without it, and tell the user that a right is missing.")
+        }
+        Decision::NotFound | Decision::Forbidden | Decision::Allow => {
+            let hint = match refused.close.as_slice() {
+                [] => "Use only the names that you were given.".to_owned(),
+                close => format!("Did you mean `{}`?", close.join("`, `")),
+            };
+            ToolError::new("not_found", tool, format!("There is no tool `{}`.", cut(tool, 100)), hint)
+        }
+        Decision::Quarantined => {
+            let message = format!("The definition of `{tool}` has changed since it was accepted, so it is withheld.");
+            ToolError::new("quarantined", tool, message, "Tell the user to review it with `gatekey lock --accept`.")
+        }
+        Decision::Inactive => inactive(refused),
+        Decision::Unavailable => {
+            let reason = refused.reason.as_deref().unwrap_or("its server is not running");
+            let message = format!("`{tool}` cannot be called now: {}.", cut(reason, REASON_CHARS));
+            ToolError::new("unavailable", tool, message, "Try again later, or go on without it.")
+        }
+    }
+}
+
+fn inactive(refused: &Refused<'_>) -> ToolError {
+    let tool = refused.tool;
+    let message = if refused.has_stale_key {
+        format!("The key does not open `{tool}`: it is for another skill, or the skill has changed since.")
+    } else {
+        format!("`{tool}` is closed.")
+    };
+    let hint = match refused.skill {
+        Some(skill) => format!("Call skill_load with name \"{skill}\" first, then call the tool with the key it returns."),
+        None => "No skill opens it; go on without it.".to_owned(),
+    };
+    ToolError { skill: refused.skill.map(str::to_owned), ..ToolError::new("inactive", tool, message, hint) }
+}
+
+/// Answers a relayed call that its upstream did not answer.
+pub fn answer_failure(upstream: &UpstreamName, relay: &Relay, failure: &Failure) {
+    let (message, hint) = match failure {
+        Failure::Ended(reason) => (
+            format!("The server `{upstream}` ended during the call: {}.", cut(reason, REASON_CHARS)),
+            "It is started again. The call may have had an effect: check before you repeat it.",
+        ),
+        Failure::TimedOut => (
+            format!("The server `{upstream}` did not answer in time; the call was given up."),
+            "The call may have had an effect: check before you repeat it.",
+        ),
+        Failure::TooLong { size_bytes } => (
+            format!("The server `{upstream}` sent an answer of {size_bytes} bytes, more than a message may have."),
+            "Ask for less at once.",
+        ),
+    };
+    let more = vec![("upstream", json!(upstream.as_str()))];
+    let mut result = ToolError { more, ..ToolError::new("unavailable", &relay.label, message, hint) }.to_result();
+    if relay.adds_result_type {
+        result["resultType"] = json!("complete");
+    }
+    relay.to.put(result_line(&relay.client_id, &result.to_string()));
+}

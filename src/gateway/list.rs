@@ -1,0 +1,71 @@
+//! `tools/list`: prepared bytes per (generation, era, caller, visible set). The same snapshot and scope give the same bytes.
+
+use std::{
+    collections::{HashMap, hash_map::DefaultHasher},
+    hash::{Hash as _, Hasher as _},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use super::meta;
+use crate::{catalog::Snapshot, model::principal::Principal, wire::era::Era};
+
+/// Lists kept at once; a new generation empties the store.
+const KEPT: usize = 256;
+/// How long a modern client may keep a list that it is not told about, in milliseconds.
+const TTL_MS: u32 = 60_000;
+
+/// A list, ready to be sent.
+#[derive(Debug, Clone)]
+pub(super) struct Prepared {
+    /// The result object.
+    pub(super) result: Arc<str>,
+    /// Digest of its tools, to tell whether a list changed.
+    pub(super) digest: u64,
+}
+
+/// What a list depends on.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Key {
+    era: Era,
+    principal: Principal,
+    /// Positions in the registry.
+    visible: Vec<usize>,
+}
+
+/// The lists of the current generation.
+#[derive(Debug, Default)]
+pub(super) struct Lists(Mutex<(u64, HashMap<Key, Prepared>)>);
+
+impl Lists {
+    /// The list of the tools at `visible` behind our own.
+    pub(super) fn prepared(&self, snapshot: &Snapshot, era: Era, principal: &Principal, visible: Vec<usize>) -> Prepared {
+        let key = Key { era, principal: principal.clone(), visible };
+        let mut store = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (generation, lists) = &mut *store;
+        if *generation != snapshot.generation || lists.len() >= KEPT {
+            *generation = snapshot.generation;
+            lists.clear();
+        }
+        if let Some(known) = lists.get(&key) {
+            return known.clone();
+        }
+        let made = prepare(snapshot, &key);
+        lists.insert(key, made.clone());
+        made
+    }
+}
+
+fn prepare(snapshot: &Snapshot, key: &Key) -> Prepared {
+    let mut tools = meta::definitions(snapshot, &key.principal, key.era);
+    let intent = snapshot.config.intent;
+    let all = snapshot.registry.tools();
+    tools.extend(key.visible.iter().filter_map(|position| all.get(*position)).map(|tool| tool.listed(intent).to_owned()));
+    let tools = tools.join(",");
+    let mut hasher = DefaultHasher::new();
+    tools.hash(&mut hasher);
+    let rest = match key.era {
+        Era::Legacy => String::new(),
+        Era::Modern => format!(r#","resultType":"complete","ttlMs":{TTL_MS},"cacheScope":"private""#),
+    };
+    Prepared { result: format!(r#"{{"tools":[{tools}]{rest}}}"#).into(), digest: hasher.finish() }
+}

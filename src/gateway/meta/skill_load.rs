@@ -1,0 +1,144 @@
+//! `skill_load`: the playbook, the key, and the tools that open. In a legacy session it also unlocks them by name.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::{define, lasting, skill, text};
+use crate::{
+    catalog::{CatalogSkill, Origin, Snapshot},
+    gateway::{
+        call::down_reason,
+        catalogue::{self, Texts},
+        dispatch::{Gateway, Request},
+        error::ToolError,
+        params::Params,
+        signature::signature,
+    },
+    model::{limits::ENUM_ENTRIES, principal::Principal},
+    wire::era::Era,
+};
+
+pub(super) fn definition(snapshot: &Snapshot, principal: &Principal, texts: Texts) -> Value {
+    let mut name = json!({"type": "string", "description": texts.name_description});
+    let names: Vec<&str> =
+        catalogue::listed(snapshot, principal).into_iter().map(|skill| skill.name.as_str()).collect();
+    // A hidden skill is loaded by name when the user names it, so it must not be shut out.
+    let has_hidden = snapshot.skills.values().any(|skill| skill.is_hidden);
+    if !names.is_empty() && names.len() <= ENUM_ENTRIES && !has_hidden {
+        name["enum"] = json!(names);
+    }
+    let again = json!({"type": "boolean", "description": "Return the playbook although it was loaded before."});
+    let schema = json!({"type": "object", "properties": {"name": name, "again": again}, "required": ["name"]});
+    define("skill_load", &texts.load_description, schema, super::read_only())
+}
+
+pub(super) fn call(gateway: &Gateway, request: &Request<'_>, arguments: &Params<'_>) -> Result<Value, ToolError> {
+    let name = text(arguments, "skill_load", &["name", "skill"])?;
+    let skill = skill(request, "skill_load", &name)?;
+    let key = gateway.secret.key(&request.session.principal, &skill.name, &skill.patterns);
+    let mut is_new = true;
+    if request.era == Era::Legacy {
+        gateway.change_own_list(request.session, |state| is_new = state.unlock(&skill.name));
+    }
+    let is_wanted_again = arguments.raw("again").is_some_and(|raw| raw.get() == "true");
+    let opened = opened(gateway, request, skill);
+    let structured = structured(skill, &key, &opened);
+    if !is_new && !is_wanted_again {
+        let text = format!(
+            "`{}` is already loaded; its playbook and tools are as before. Key: {key}\nCall it with `again`: true to read it anew.",
+            skill.name
+        );
+        return Ok(lasting(&text, structured));
+    }
+    Ok(lasting(&playbook(skill, &key, &opened), structured))
+}
+
+/// What became of the tools of a skill.
+#[derive(Default)]
+struct Opened {
+    /// Name, signature, effect.
+    tools: Vec<(String, String, &'static str)>,
+    /// Name, code, reason.
+    unavailable: Vec<(String, &'static str, String)>,
+    /// About the load as a whole.
+    warnings: Vec<String>,
+}
+
+fn opened(gateway: &Gateway, request: &Request<'_>, skill: &CatalogSkill) -> Opened {
+    let snapshot = &request.snapshot;
+    let mut opened = Opened::default();
+    for position in &skill.tools {
+        let tool = &snapshot.registry.tools()[*position];
+        let exposed = tool.exposed.as_str();
+        if !snapshot.is_visible(*position, &request.session.principal) {
+            if !snapshot.config.is_concealing {
+                opened.unavailable.push((exposed.into(), "forbidden", "you have no right to use it".into()));
+            }
+            continue;
+        }
+        let link = gateway.pool.links().get(tool.upstream_index);
+        let down = link.filter(|link| !link.is_available()).and_then(|link| down_reason(link));
+        if let Some(reason) = down {
+            opened.unavailable.push((exposed.into(), "unavailable", reason));
+        }
+        opened.tools.push((exposed.into(), signature(exposed, &tool.tool), tool.tool.effect.as_str()));
+    }
+    if let Origin::Upstream(upstream) = &skill.origin
+        && let Some(link) = gateway.pool.links().iter().find(|link| link.name() == upstream)
+        && let Some(reason) = down_reason(link)
+    {
+        opened.warnings.push(reason);
+    }
+    if opened.tools.is_empty() && !skill.patterns.is_empty() {
+        opened.warnings.push("no tool of this skill can be reached; do not act as if it had been done".into());
+    }
+    opened
+}
+
+fn structured(skill: &CatalogSkill, key: &str, opened: &Opened) -> Value {
+    let tool = |(name, signature, effect): &(String, String, &str)| json!({"name": name, "signature": signature, "effect": effect});
+    let down = |(name, code, reason): &(String, &str, String)| json!({"name": name, "code": code, "reason": reason});
+    let (trust, origin) = match &skill.origin {
+        Origin::Folder => ("TRUSTED", "folder".to_owned()),
+        Origin::Upstream(upstream) => ("UNTRUSTED", format!("upstream:{upstream}")),
+    };
+    json!({
+        "skill": skill.name.as_str(),
+        "key": key,
+        "tools": opened.tools.iter().map(tool).collect::<Vec<_>>(),
+        "references": references(skill),
+        "trust": trust,
+        "origin": origin,
+        "warnings": opened.warnings,
+        "unavailable": opened.unavailable.iter().map(down).collect::<Vec<_>>(),
+    })
+}
+
+fn references(skill: &CatalogSkill) -> &[String] {
+    skill.on_disk.as_ref().map(|disk| disk.references.as_slice()).unwrap_or_default()
+}
+
+fn playbook(skill: &CatalogSkill, key: &str, opened: &Opened) -> String {
+    let mut out = format!("<skill name=\"{}\">\n{}\n</skill>\n", skill.name, skill.body.trim_end());
+    // Writing to a text cannot fail.
+    let mut line = |text: String| writeln!(out, "{text}").unwrap_or_default();
+    let references = references(skill);
+    if !references.is_empty() {
+        line(format!("\nReferences (skill_read_reference): {}", references.join(", ")));
+    }
+    line(format!("\nKey: {key}"));
+    if !opened.tools.is_empty() {
+        line("Opened tools; call r with tool_call_read, w with tool_call_write, each with this key (full schemas: tool_describe):".into());
+    }
+    for (_, signature, effect) in &opened.tools {
+        line(format!("{} {signature}", effect.get(..1).unwrap_or_default()));
+    }
+    for (name, code, reason) in &opened.unavailable {
+        line(format!("Not available: {name} ({code}: {reason})"));
+    }
+    for warning in &opened.warnings {
+        line(format!("Warning: {warning}"));
+    }
+    out
+}

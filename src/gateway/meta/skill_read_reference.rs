@@ -1,0 +1,42 @@
+//! `skill_read_reference`: one listed file of a skill. Opens nothing.
+
+use serde_json::{Value, json};
+
+use super::{define, lasting, skill, text};
+use crate::{
+    gateway::{dispatch::Request, error::ToolError, params::Params},
+    skill::{ReferenceError, read_reference},
+};
+
+pub(super) fn definition() -> Value {
+    let schema = json!({"type": "object", "required": ["skill", "path"], "properties": {
+        "skill": {"type": "string", "description": "Name of the skill."},
+        "path": {"type": "string", "description": "One of the references that skill_load listed."},
+    }});
+    define("skill_read_reference", "Reads one reference file of a skill. Opens no tools.", schema, super::read_only())
+}
+
+pub(super) fn call(request: &Request<'_>, arguments: &Params<'_>) -> Result<Value, ToolError> {
+    let name = text(arguments, "skill_read_reference", &["skill", "name"])?;
+    let path = text(arguments, "skill_read_reference", &["path", "file"])?;
+    let skill = skill(request, "skill_read_reference", &name)?;
+    let disk = skill.on_disk.as_ref();
+    let listed = || disk.map(|disk| disk.references.join(", ")).filter(|list| !list.is_empty());
+    let read = disk.ok_or_else(|| ReferenceError::NotListed(path.clone())).and_then(|disk| read_reference(disk, &path));
+    let bytes = read.map_err(|error| {
+        // The system's own words may hold a path of ours.
+        if let ReferenceError::Unreadable { source, .. } = &error {
+            tracing::warn!(skill = %skill.name, path, %source, "reference cannot be read");
+        }
+        let hint = listed().map_or_else(|| "The skill has no references.".to_owned(), |list| format!("It has: {list}."));
+        ToolError::new("unknown_reference", "skill_read_reference", format!("Skill `{}`: {error}.", skill.name), hint)
+    })?;
+    let structured = json!({"skill": skill.name.as_str(), "path": path, "size_bytes": bytes.len()});
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(lasting(&text, structured)),
+        Err(error) => {
+            let text = format!("`{path}` is no text; it has {} bytes.", error.as_bytes().len());
+            Ok(lasting(&text, structured))
+        }
+    }
+}

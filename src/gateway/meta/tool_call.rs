@@ -1,0 +1,124 @@
+//! `tool_call_read` and `tool_call_write`: calling an opened tool by key, on clients that never list again and in the
+//! modern era, where lists do not grow.
+
+use std::{borrow::Cow, sync::Arc};
+
+use serde_json::{Value, json, value::RawValue};
+use tokio::task::JoinSet;
+
+use super::{KeyWorth, define, object_of, text, worth};
+use crate::{
+    config::Intent,
+    gateway::{
+        call::{Call, open_to},
+        dispatch::{Gateway, Request},
+        error::ToolError,
+        params::Params,
+    },
+    model::tool::Effect,
+    wire::splice::{Edits, members},
+};
+
+/// Members of a call that are not arguments of the tool.
+const OWN: &[&str] = &["key", "name", "arguments", "intent"];
+
+pub(super) fn definition(name: &str, intent: Intent) -> Value {
+    let is_read = name == "tool_call_read";
+    let mut properties = json!({
+        "key": {"type": "string", "description": "The key that skill_load returned."},
+        "name": {"type": "string", "description": "Name of the tool."},
+        "arguments": {"type": "object", "description": "The tool's own arguments."},
+    });
+    let mut required = vec!["name"];
+    if intent != Intent::Off {
+        let description = "One sentence for the user: what this call is for.";
+        properties["intent"] = json!({"type": "string", "description": description});
+    }
+    if intent == Intent::Required {
+        required.push("intent");
+    }
+    let schema = json!({"type": "object", "properties": properties, "required": required});
+    if is_read {
+        let text = "Calls an opened tool that only reads (marked r by skill_load).";
+        define(name, text, schema, json!({"readOnlyHint": true, "openWorldHint": true}))
+    } else {
+        let text = "Calls an opened tool that may change something (marked w by skill_load).";
+        define(name, text, schema, json!({"readOnlyHint": false, "destructiveHint": true, "openWorldHint": true}))
+    }
+}
+
+pub(super) fn call(
+    gateway: &Arc<Gateway>,
+    request: &Request<'_>,
+    arguments: &Params<'_>,
+    effect: Option<Effect>,
+    tasks: &mut JoinSet<()>,
+) {
+    if let Err(error) = try_call(gateway, request, arguments, effect, tasks) {
+        request.answer(error.to_result());
+    }
+}
+
+fn try_call(
+    gateway: &Arc<Gateway>,
+    request: &Request<'_>,
+    arguments: &Params<'_>,
+    effect: Option<Effect>,
+    tasks: &mut JoinSet<()>,
+) -> Result<(), ToolError> {
+    let own_name = if effect.is_some() { "tool_call_read" } else { "tool_call_write" };
+    let tool = text(arguments, own_name, &["name", "tool"])?;
+    let inner = inner_arguments(arguments).ok_or_else(|| {
+        let hint = "Call it again with `arguments`: an object.";
+        ToolError::new("invalid_arguments", &tool, format!("The arguments of `{tool}` are not an object."), hint)
+    })?;
+    let key = arguments.text_of("key");
+    let worth = worth(gateway, request, key.as_deref());
+    let of_key = if let KeyWorth::Opens(skill) = &worth { Some(skill) } else { None };
+    let open = open_to(request.session, request.era, of_key);
+    // A key that is good for another skill does not help either.
+    let has_stale_key = worth != KeyWorth::Absent;
+    let call = Call { tool: &tool, open: &open, arguments: Some(&inner), has_stale_key, effect };
+    gateway.try_call(request, call, tasks)
+}
+
+/// The tool's arguments, as JSON: an object, a text that holds one, or, where there is no `arguments`, what stands beside.
+fn inner_arguments<'a>(arguments: &Params<'a>) -> Option<Cow<'a, str>> {
+    if let Some(raw) = arguments.raw("arguments").filter(|raw| raw.get() != "null") {
+        return match raw.get().starts_with('{') {
+            true => Some(raw.get().into()),
+            false => object_of(Some(raw)).map(|object| RawValue::get(&object).to_owned().into()),
+        };
+    }
+    let beside = members(arguments.text)?;
+    let mut edits = Edits::new(arguments.text);
+    edits.remove(&beside, |key| OWN.contains(&key));
+    Some(edits.apply().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inner(text: &str) -> Option<String> {
+        let raw = RawValue::from_string(text.into()).unwrap();
+        let params = Params::read(Some(&raw)).unwrap();
+        inner_arguments(&params).map(Cow::into_owned)
+    }
+
+    #[test]
+    fn arguments_are_taken_however_a_model_wrote_them() {
+        for (text, expected) in [
+            (r#"{"name":"t","arguments":{"a":1e400}}"#, Some(r#"{"a":1e400}"#)),
+            (r#"{"name":"t","arguments":"{\"a\":1}"}"#, Some(r#"{"a":1}"#)),
+            (r#"{"name":"t","arguments":""}"#, Some("{}")),
+            (r#"{"name":"t","key":"k","a":1,"b":2}"#, Some(r#"{"a":1,"b":2}"#)),
+            (r#"{"name":"t","arguments":null}"#, Some("{}")),
+            (r#"{"name":"t","arguments":{},"a":1}"#, Some("{}")),
+            (r#"{"name":"t","arguments":"text"}"#, None),
+            (r#"{"name":"t","arguments":[1]}"#, None),
+        ] {
+            assert_eq!(inner(text).as_deref(), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! `tool_describe`: full definitions of open tools, by name or by words. Closed tools are not described; where the caller
+//! may know them, the skill that opens them is named.
+
+use serde_json::{Value, json};
+
+use super::{KeyWorth, define, skill, worth};
+use crate::{
+    catalog::OpenSkills,
+    gate::policy::Decision,
+    gateway::{
+        call::{Call, open_to},
+        dispatch::{Gateway, Request},
+        error::ToolError,
+        params::Params,
+    },
+    model::limits::DESCRIBE_TOOLS,
+    wire::era::Era,
+};
+
+pub(super) fn definition() -> Value {
+    let schema = json!({"type": "object", "properties": {
+        "names": {"type": "array", "items": {"type": "string"}, "description": "Names of opened tools."},
+        "query": {"type": "string", "description": "Words to find opened tools by, instead of names."},
+        "key": {"type": "string", "description": "The key that skill_load returned."},
+        "skill": {"type": "string", "description": "Only tools of this skill."},
+        "limit": {"type": "integer", "minimum": 1, "maximum": DESCRIBE_TOOLS, "description": "At most so many tools."},
+    }});
+    define("tool_describe", "Returns the full definitions of opened tools.", schema, super::read_only())
+}
+
+pub(super) fn call(gateway: &Gateway, request: &Request<'_>, arguments: &Params<'_>) -> Result<Value, ToolError> {
+    let key = arguments.text_of("key");
+    let worth = worth(gateway, request, key.as_deref());
+    let of_key = if let KeyWorth::Opens(name) = &worth { Some(name) } else { None };
+    let open = open_to(request.session, request.era, of_key);
+    let limit = arguments.raw("limit").and_then(|raw| raw.get().parse().ok()).unwrap_or(DESCRIBE_TOOLS).clamp(1, DESCRIBE_TOOLS);
+    let within = match arguments.text_of("skill") {
+        Some(name) => Some(skill(request, "tool_describe", &name)?.tools.clone()),
+        None => None,
+    };
+    let is_within = |position: usize| within.as_ref().is_none_or(|tools| tools.binary_search(&position).is_ok());
+    let names: Vec<String> = arguments.raw("names").and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    let (found, closed) = if names.is_empty() {
+        let query = arguments.text_of("query").unwrap_or_default();
+        (best(request, &open, &query, is_within), Vec::new())
+    } else {
+        by_name(gateway, request, &open, &names, worth == KeyWorth::Stale)
+    };
+    let found: Vec<usize> = found.into_iter().take(limit).collect();
+    if request.era == Era::Legacy {
+        let tools = request.snapshot.registry.tools();
+        gateway.change_own_list(request.session, |state| found.iter().for_each(|position| state.ask(&tools[*position].exposed)));
+    }
+    Ok(result(request, &found, &closed))
+}
+
+/// Positions of the open ones of `names`, and why the others are not described.
+fn by_name(
+    gateway: &Gateway,
+    request: &Request<'_>,
+    open: &OpenSkills,
+    names: &[String],
+    has_stale_key: bool,
+) -> (Vec<usize>, Vec<ToolError>) {
+    let snapshot = &request.snapshot;
+    let (mut found, mut closed) = (Vec::new(), Vec::new());
+    for name in names {
+        let position = snapshot.registry.position(name);
+        // A definition can be read while its upstream is down.
+        let standing = position.and_then(|position| snapshot.standing(position, open, true));
+        match (snapshot.policy.decide(&request.session.principal, standing.as_ref()), position) {
+            (Decision::Allow, Some(position)) => found.push(position),
+            (decision, _) => {
+                let call = Call { tool: name, open, arguments: None, has_stale_key, effect: None };
+                closed.push(gateway.refused(request, call, decision, None));
+            }
+        }
+    }
+    (found, closed)
+}
+
+/// Positions of the open tools that share words with `query`, best first; all of them where it has no words.
+fn best(request: &Request<'_>, open: &OpenSkills, query: &str, is_within: impl Fn(usize) -> bool) -> Vec<usize> {
+    let snapshot = &request.snapshot;
+    let words: Vec<String> = query.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase).filter(|word| word.len() > 1).collect();
+    let mut scored: Vec<(usize, usize)> = Vec::new();
+    for (position, tool) in snapshot.registry.tools().iter().enumerate() {
+        let is_known = snapshot.is_visible(position, &request.session.principal) && snapshot.is_open(position, open);
+        if !is_known || !is_within(position) {
+            continue;
+        }
+        let (name, text) = (tool.exposed.as_str().to_lowercase(), tool.tool.description.to_lowercase());
+        let score = |word: &String| 3 * usize::from(name.contains(word.as_str())) + usize::from(text.contains(word.as_str()));
+        scored.push((words.iter().map(score).sum(), position));
+    }
+    scored.retain(|(score, _)| *score > 0 || words.is_empty());
+    scored.sort_by_key(|(score, position)| (std::cmp::Reverse(*score), *position));
+    scored.into_iter().map(|(_, position)| position).collect()
+}
+
+fn result(request: &Request<'_>, found: &[usize], closed: &[ToolError]) -> Value {
+    let snapshot = &request.snapshot;
+    let tools: Vec<&str> =
+        found.iter().map(|position| snapshot.registry.tools()[*position].listed(snapshot.config.intent)).collect();
+    let mut text = tools.join("\n");
+    for error in closed {
+        text.push_str(&format!("\n{} {}", error.message, error.hint));
+    }
+    if text.is_empty() {
+        "No opened tool matches. Load the skill that has it first.".clone_into(&mut text);
+    }
+    let parsed: Vec<Value> = tools.iter().map(|tool| serde_json::from_str(tool).unwrap_or_default()).collect();
+    let closed_names: Vec<Value> =
+        closed.iter().map(|error| error.to_result()["structuredContent"].clone()).collect();
+    let content = json!([{"type": "text", "text": text.trim_start()}]);
+    json!({
+        "content": content,
+        "structuredContent": {"tools": parsed, "not_described": closed_names},
+        "isError": found.is_empty() && !closed.is_empty(),
+    })
+}

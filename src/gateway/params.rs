@@ -1,0 +1,156 @@
+//! The params of a request: their members, and the few members of `_meta` that we read.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use crate::wire::{
+    envelope::as_text,
+    era::{META_CAPABILITIES, META_CLIENT, META_VERSION, MODERN},
+    splice::{Edits, Member, member, members},
+};
+
+/// Params, borrowed from their line.
+#[derive(Debug)]
+pub(super) struct Params<'a> {
+    /// As written; `{}` where there are none.
+    pub(super) text: &'a str,
+    members: Vec<Member<'a>>,
+    meta: Vec<Member<'a>>,
+}
+
+/// How a call's params change on their way to an upstream.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rewrite<'a> {
+    /// The upstream's name of the tool, as JSON.
+    pub(super) name: &'a str,
+    /// Other arguments than those that stand there, as JSON.
+    pub(super) arguments: Option<&'a str>,
+    /// Whether `intent` is taken off the arguments.
+    pub(super) strips_intent: bool,
+    /// Whether the request is modern.
+    pub(super) from_modern: bool,
+    /// Whether the upstream is.
+    pub(super) to_modern: bool,
+}
+
+impl<'a> Params<'a> {
+    /// Reads params; `None` where they are not an object.
+    pub(super) fn read(raw: Option<&'a RawValue>) -> Option<Self> {
+        let text = raw.map_or("{}", RawValue::get);
+        let members = members(text)?;
+        let meta = member(&members, "_meta").and_then(|meta| self::members(meta.value.get())).unwrap_or_default();
+        Some(Self { text, members, meta })
+    }
+
+    /// A member as written.
+    pub(super) fn raw(&self, key: &str) -> Option<&'a RawValue> {
+        member(&self.members, key).map(|found| found.value)
+    }
+
+    /// A member that is a text.
+    pub(super) fn text_of(&self, key: &str) -> Option<Cow<'a, str>> {
+        self.raw(key).and_then(as_text)
+    }
+
+    /// The revision that a modern request names.
+    pub(super) fn version(&self) -> Option<Cow<'a, str>> {
+        member(&self.meta, META_VERSION).and_then(|found| as_text(found.value))
+    }
+
+    /// The caller's progress token.
+    pub(super) fn token(&self) -> Option<&'a RawValue> {
+        member(&self.meta, "progressToken").map(|found| found.value)
+    }
+
+    /// The params for the upstream; `id` is the token under which its progress comes back. All bytes that need no change
+    /// stay.
+    pub(super) fn rewritten(&self, rewrite: Rewrite<'_>, id: &str) -> String {
+        let mut edits = Edits::new(self.text);
+        if let Some(name) = self.raw("name").filter(|name| name.get() != rewrite.name) {
+            edits.replace(name.get(), rewrite.name.to_owned());
+        }
+        match (self.raw("arguments"), rewrite.arguments) {
+            (Some(old), Some(new)) => edits.replace(old.get(), new.to_owned()),
+            (None, Some(new)) => edits.insert(self.text, "arguments", new),
+            (Some(old), None) if rewrite.strips_intent => {
+                let own = members(old.get()).unwrap_or_default();
+                edits.remove(&own, |key| key == "intent");
+            }
+            _ => {}
+        }
+        if let Some(token) = self.token() {
+            edits.replace(token.get(), id.to_owned());
+        }
+        match (rewrite.from_modern, rewrite.to_modern) {
+            (true, false) => {
+                edits.remove(&self.meta, |key| [META_VERSION, META_CLIENT, META_CAPABILITIES].contains(&key));
+            }
+            (false, true) => self.add_meta(&mut edits),
+            _ => {}
+        }
+        edits.apply()
+    }
+
+    fn add_meta(&self, edits: &mut Edits<'_>) {
+        let client = format!(r#"{{"name":"gatekey","version":"{}"}}"#, env!("CARGO_PKG_VERSION"));
+        let own = [(META_VERSION, format!("\"{MODERN}\"")), (META_CLIENT, client), (META_CAPABILITIES, "{}".into())];
+        match self.raw("_meta").filter(|meta| meta.get().starts_with('{')) {
+            Some(meta) => {
+                for (key, value) in own {
+                    edits.insert(meta.get(), key, &value);
+                }
+            }
+            None => {
+                let members: Vec<String> = own.iter().map(|(key, value)| format!(r#""{key}":{value}"#)).collect();
+                edits.insert(self.text, "_meta", &format!("{{{}}}", members.join(",")));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rewritten(text: &str, rewrite: Rewrite<'_>) -> String {
+        let raw = RawValue::from_string(text.into()).unwrap();
+        Params::read(Some(&raw)).unwrap().rewritten(rewrite, "7")
+    }
+
+    const PLAIN: Rewrite<'_> =
+        Rewrite { name: "\"t\"", arguments: None, strips_intent: false, from_modern: false, to_modern: false };
+
+    #[test]
+    fn what_needs_no_change_stays_byte_by_byte() {
+        let text = r#"{ "name":"t", "x-own": 1e400, "arguments":{"intent":"i"} }"#;
+        assert_eq!(rewritten(text, PLAIN), text);
+    }
+
+    #[test]
+    fn name_token_and_intent_change_and_nothing_else() {
+        let text = r#"{"name":"u_t","arguments":{"a":1.0,"intent":"i"},"_meta":{"progressToken":"p","k":1}}"#;
+        let expected = r#"{"name":"t","arguments":{"a":1.0},"_meta":{"progressToken":7,"k":1}}"#;
+        assert_eq!(rewritten(text, Rewrite { strips_intent: true, ..PLAIN }), expected);
+    }
+
+    #[test]
+    fn a_dispatched_call_has_the_inner_name_and_arguments() {
+        let text = r#"{"name":"tool_call_read","arguments":{"key":"k","name":"t"}}"#;
+        let rewrite = Rewrite { arguments: Some(r#"{"a":1}"#), ..PLAIN };
+        assert_eq!(rewritten(text, rewrite), r#"{"name":"t","arguments":{"a":1}}"#);
+    }
+
+    #[test]
+    fn meta_is_added_and_taken_off_between_the_eras() {
+        let modern = r#"{"name":"t","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"k":1}}"#;
+        assert_eq!(rewritten(modern, Rewrite { from_modern: true, ..PLAIN }), r#"{"name":"t","_meta":{"k":1}}"#);
+        assert_eq!(rewritten(modern, Rewrite { from_modern: true, to_modern: true, ..PLAIN }), modern);
+        for legacy in [r#"{"name":"t"}"#, r#"{"name":"t","_meta":{}}"#, r#"{"name":"t","_meta":{"progressToken":3}}"#] {
+            let text = rewritten(legacy, Rewrite { to_modern: true, ..PLAIN });
+            let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(value["_meta"][META_VERSION], MODERN);
+            assert_eq!(value["_meta"]["progressToken"].is_null(), !legacy.contains("progressToken"));
+        }
+    }
+}
