@@ -10,12 +10,13 @@ use crate::{
     gate::key::Secret,
     gateway::{Gateway, META_TOOLS, answer_failure},
     model::{
-        limits::{CLIENT_QUEUE_BYTES, DRAIN},
+        diagnostic::Diagnostic,
+        limits::{CLIENT_QUEUE_BYTES, DRAIN, HANDSHAKE, LAST_ANSWERS},
         principal::Principal,
     },
     reload::{Files, Reloader, start_deadline},
     session::Session,
-    upstream::Pool,
+    upstream::{Phase, Pool},
     wire::{
         guard::Guard,
         outbox::Outbox,
@@ -76,6 +77,42 @@ impl App {
         self.settled.clone().wait_for(|is_settled| *is_settled).await.ok();
     }
 
+    /// Waits until every upstream is up or has failed, however long its handshake may take, and its tools are published.
+    ///
+    /// # Cancel safety
+    /// Can be dropped at any time.
+    pub async fn all_answered(&self) {
+        self.settled().await;
+        self.pool.settled(Instant::now() + HANDSHAKE).await;
+        self.gateway.published().await;
+    }
+
+    /// Whether an upstream is down.
+    pub fn has_failed_upstreams(&self) -> bool {
+        self.pool.links().iter().any(|link| matches!(link.phase(), Phase::Waiting(_) | Phase::Unusable(_)))
+    }
+
+    /// Everything that was found about maps, skills, upstreams and names, errors first.
+    pub fn findings(&self) -> Vec<Diagnostic> {
+        let mut found = self.files.findings.clone();
+        for link in self.pool.links() {
+            let view = link.view();
+            found.extend(view.findings);
+            if let Phase::Waiting(reason) | Phase::Unusable(reason) = view.phase {
+                let message = format!("upstream `{}` is down: {reason}", link.name());
+                found.push(Diagnostic::error("upstream-unreachable", message));
+            }
+        }
+        let mut of_snapshot = self.store.load().findings();
+        if self.has_failed_upstreams() {
+            // A prefix may be for the tools of an upstream that nobody has seen.
+            of_snapshot.retain(|finding| finding.code != "gate-dead-prefix");
+        }
+        found.extend(of_snapshot);
+        found.sort();
+        found
+    }
+
     /// Serves one client over the given streams until it goes away or `stop` is ready, then lets its calls in flight end.
     ///
     /// # Cancel safety
@@ -95,9 +132,7 @@ impl App {
             _ended = writer.join_next() => false,
             () = stop => true,
         };
-        if is_stopped {
-            self.pool.drained(DRAIN).await;
-        }
+        self.pool.drained(if is_stopped { DRAIN } else { LAST_ANSWERS }).await;
         self.gateway.close(&session);
         session.outbox.close();
         writer.join_all().await;

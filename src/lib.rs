@@ -1,6 +1,7 @@
 //! gatekey.
 pub mod app;
 pub mod catalog;
+pub mod cli;
 pub mod config;
 pub mod gate;
 pub mod gateway;

@@ -1,2 +1,7 @@
-//! The `gatekey` program.
-fn main() {}
+//! The `gatekey` program: everything is in the library.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    gatekey::cli::main()
+}

@@ -19,6 +19,7 @@ use super::{catalogue, list::Lists, meta, params::Params};
 use crate::{
     catalog::{Snapshot, SnapshotStore},
     gate::key::Secret,
+    model::limits::{LAST_ANSWERS, START_WAIT},
     session::{Listener, Session},
     upstream::Pool,
     wire::{
@@ -97,7 +98,13 @@ impl Gateway {
                 log_panic(ended);
             }
         }
-        tasks.shutdown().await;
+        // Whoever pipes requests into us has sent them all and waits for the answers.
+        let waiting = async {
+            while let Some(ended) = tasks.join_next().await {
+                log_panic(ended);
+            }
+        };
+        tokio::time::timeout(START_WAIT + LAST_ANSWERS, waiting).await.ok();
     }
 
     /// Gives up the calls of a session whose client is gone.
@@ -110,6 +117,21 @@ impl Gateway {
     pub(super) fn sessions(&self) -> Vec<Arc<Session>> {
         let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.values().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Waits until what the upstreams offer now is published.
+    ///
+    /// # Cancel safety
+    /// Can be dropped at any time.
+    pub async fn published(&self) {
+        let mut generations = self.store.watch();
+        while !self.is_published() && generations.changed().await.is_ok() {}
+    }
+
+    /// Whether the current snapshot has what the upstreams offer now.
+    pub(super) fn is_published(&self) -> bool {
+        let n_offered: usize = self.pool.links().iter().map(|link| link.offer().0.tools.len()).sum();
+        self.store.load().registry.tools().len() == n_offered
     }
 
     fn take(self: &Arc<Self>, session: &Arc<Session>, line: &[u8], tasks: &mut JoinSet<()>) {

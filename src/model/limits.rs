@@ -46,6 +46,9 @@ pub const START_WAIT: Duration = Duration::from_millis(2_000);
 /// A call to an upstream that is just starting again waits this long for it.
 pub const RESTART_WAIT: Duration = Duration::from_millis(900);
 
+/// Loading a skill whose upstream is still starting waits this long for its tools.
+pub const LOAD_WAIT: Duration = Duration::from_secs(10);
+
 /// First pause before a restart; doubles each time, so that a server that quits at once starts five times in 10 s.
 pub const BACKOFF_FIRST: Duration = Duration::from_millis(1_000);
 /// Pause before the restart of a server that had been serving.
@@ -59,6 +62,9 @@ pub const BACKOFF_RESET: Duration = Duration::from_secs(60);
 pub const CHILD_GRACE: Duration = Duration::from_millis(1_500);
 /// Calls in flight are waited for at the end.
 pub const DRAIN: Duration = Duration::from_secs(10);
+
+/// After the client's input ended, calls in flight have this long before they are cancelled.
+pub const LAST_ANSWERS: Duration = Duration::from_millis(1_000);
 
 /// Frontmatter, in bytes. The longest of 15,601 public skills has about 8 KiB.
 pub const FRONTMATTER_BYTES: usize = 64 << 10;

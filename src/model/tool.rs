@@ -63,9 +63,10 @@ pub fn estimate_tokens(text: &str) -> usize {
     text.len().div_ceil(3)
 }
 
-/// The first sentence of `text` in one line, cut to `most` characters.
+/// The first sentence of `text` in one line, headings passed over, cut to `most` characters.
 pub fn first_sentence(text: &str, most: usize) -> String {
-    let line = text.trim().split("\n\n").next().unwrap_or_default();
+    let is_prose = |part: &&str| !part.trim().is_empty() && !part.trim_start().starts_with('#');
+    let line = text.trim().split("\n\n").find(is_prose).unwrap_or_default();
     let mut sentence = String::new();
     for word in line.split_whitespace() {
         if !sentence.is_empty() {
@@ -100,6 +101,7 @@ mod tests {
         assert_eq!(first_sentence("Lists the orders.  Use it\nfirst.", 160), "Lists the orders.");
         assert_eq!(first_sentence("Lists orders, e.g. open ones. More", 160), "Lists orders, e.g. open ones.");
         assert_eq!(first_sentence("no stop\nin two lines\n\nsecond paragraph", 160), "no stop in two lines");
+        assert_eq!(first_sentence("# Title\n\n## More\n\nThe text itself.", 160), "The text itself.");
         assert_eq!(first_sentence("abcdefghij klm", 8), "abcdefg…");
     }
 }

@@ -57,7 +57,7 @@ pub(super) fn call(gateway: &Arc<Gateway>, request: &Request<'_>, name: &str, ta
     };
     let Some(arguments) = Params::read(Some(&arguments)) else { return };
     let outcome = match (name, request.era) {
-        ("skill_load", _) => skill_load::call(gateway, request, &arguments),
+        ("skill_load", _) => return skill_load::call(gateway, request, &arguments, tasks),
         ("skill_read_reference", _) => skill_read_reference::call(request, &arguments),
         ("tool_describe", _) => tool_describe::call(gateway, request, &arguments),
         ("tool_call_read", _) => return tool_call::call(gateway, request, &arguments, Some(Effect::Read), tasks),

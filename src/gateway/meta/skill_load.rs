@@ -1,8 +1,9 @@
 //! `skill_load`: the playbook, the key, and the tools that open. In a legacy session it also unlocks them by name.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, sync::Arc};
 
-use serde_json::{Value, json};
+use serde_json::{Value, json, value::RawValue};
+use tokio::{task::JoinSet, time::Instant};
 
 use super::{define, lasting, skill, text};
 use crate::{
@@ -15,7 +16,11 @@ use crate::{
         params::Params,
         signature::signature,
     },
-    model::{limits::ENUM_ENTRIES, principal::Principal},
+    model::{
+        limits::{ENUM_ENTRIES, LOAD_WAIT},
+        principal::Principal,
+    },
+    upstream::{Link, Phase},
     wire::era::Era,
 };
 
@@ -33,7 +38,39 @@ pub(super) fn definition(snapshot: &Snapshot, principal: &Principal, texts: Text
     define("skill_load", &texts.load_description, schema, super::read_only())
 }
 
-pub(super) fn call(gateway: &Gateway, request: &Request<'_>, arguments: &Params<'_>) -> Result<Value, ToolError> {
+/// Answers at once, or once the upstream whose tools the skill opens has had its time to start.
+pub(super) fn call(gateway: &Arc<Gateway>, request: &Request<'_>, arguments: &Params<'_>, tasks: &mut JoinSet<()>) {
+    let named = text(arguments, "skill_load", &["name", "skill"]);
+    let skill = named.as_ref().ok().and_then(|name| request.snapshot.skills.get(name.trim()));
+    if !skill.is_some_and(|skill| is_starting(gateway, skill)) {
+        let outcome = load(gateway, request, arguments);
+        return request.answer(outcome.unwrap_or_else(|error| error.to_result()));
+    }
+    let (gateway, session) = (Arc::clone(gateway), Arc::clone(request.session));
+    let (outer, own) = (request.params.text.to_owned(), arguments.text.to_owned());
+    let (id, era) = (request.id.clone(), request.era);
+    tasks.spawn(async move {
+        gateway.pool.settled(Instant::now() + LOAD_WAIT).await;
+        gateway.published().await;
+        let raw = |text| RawValue::from_string(text).ok();
+        let (outer, own) = (raw(outer), raw(own));
+        let (Some(params), Some(arguments)) = (Params::read(outer.as_deref()), Params::read(own.as_deref())) else { return };
+        let request = Request { session: &session, snapshot: gateway.store.load(), era, id, params };
+        let outcome = load(&gateway, &request, &arguments);
+        request.answer(outcome.unwrap_or_else(|error| error.to_result()));
+    });
+}
+
+/// Whether the tools of a skill may come with an upstream that is starting, or that has just started.
+fn is_starting(gateway: &Gateway, skill: &CatalogSkill) -> bool {
+    let is_its = |link: &Link| match &skill.origin {
+        Origin::Upstream(upstream) => link.name() == upstream,
+        Origin::Folder => skill.tools.is_empty() && !skill.patterns.is_empty(),
+    };
+    gateway.pool.links().iter().any(|link| is_its(link) && (link.phase() == Phase::Starting || !gateway.is_published()))
+}
+
+fn load(gateway: &Gateway, request: &Request<'_>, arguments: &Params<'_>) -> Result<Value, ToolError> {
     let name = text(arguments, "skill_load", &["name", "skill"])?;
     let skill = skill(request, "skill_load", &name)?;
     let key = gateway.secret.key(&request.session.principal, &skill.name, &skill.patterns);

@@ -1,0 +1,155 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+
+/// Load a skill, get its key, and the key opens the gate to that module's tools.
+#[derive(Debug, Parser)]
+#[command(name = "gatekey", version, about, arg_required_else_help = true, max_term_width = 100)]
+pub(super) struct Args {
+    #[command(flatten)]
+    pub(super) common: Common,
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+/// What every command takes.
+#[derive(Debug, ClapArgs)]
+pub(super) struct Common {
+    /// Print one JSON object instead of text
+    #[arg(long, global = true)]
+    pub(super) json: bool,
+    /// What goes to the log on stderr: error, warn, info, debug, trace, or a filter
+    #[arg(long, global = true, value_name = "LEVEL", env = "GATEKEY_LOG", default_value = "error")]
+    pub(super) log: String,
+    /// When to use colors
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(super) color: Color,
+}
+
+/// When to use colors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Color {
+    /// On a terminal, unless NO_COLOR is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Stand between a client and its servers, over stdio
+    Proxy(Proxy),
+    /// Look at and try the tools of the upstreams
+    Tools(Tools),
+    /// Look at the skills
+    Skills(Skills),
+    /// Check config, gating maps, skills and names; exit 1 on findings
+    Check(Check),
+    /// Print the JSON Schema of a file
+    Schema {
+        /// Which file
+        of: SchemaOf,
+    },
+    /// Print a completion script
+    Completions {
+        /// For which shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Which config and upstreams, and on whose behalf.
+#[derive(Debug, Clone, ClapArgs)]
+pub(super) struct Setup {
+    /// An upstream: its name in the config, a URL, a command line, or a program on PATH (repeatable)
+    #[arg(long = "upstream", value_name = "NAME|COMMAND|URL")]
+    pub(super) upstreams: Vec<String>,
+    /// Config file: gatekey.toml, or JSON in the clients' mcpServers shape [default: ./gatekey.toml, else the user's]
+    #[arg(long, value_name = "FILE", env = "GATEKEY_CONFIG")]
+    pub(super) config: Option<PathBuf>,
+    /// Who is calling: a principal of the config, or any name, also as NAME:ROLE,ROLE
+    #[arg(long = "as", value_name = "PRINCIPAL")]
+    pub(super) principal: Option<String>,
+}
+
+/// Stand between a client and its servers, over stdio.
+#[derive(Debug, ClapArgs)]
+pub(super) struct Proxy {
+    #[command(flatten)]
+    pub(super) setup: Setup,
+}
+
+/// Look at and try the tools of the upstreams.
+#[derive(Debug, ClapArgs)]
+pub(super) struct Tools {
+    #[command(subcommand)]
+    pub(super) command: ToolsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ToolsCommand {
+    /// List every tool: exposed name, effect, upstream, skills that open it
+    List {
+        #[command(flatten)]
+        setup: Setup,
+    },
+    /// Show one tool's full definition
+    Show {
+        /// Exposed name
+        name: String,
+        #[command(flatten)]
+        setup: Setup,
+    },
+    /// Call one tool, loading the skill that opens it first
+    Call {
+        /// Exposed name
+        name: String,
+        /// The arguments, as a JSON object
+        #[arg(long = "args", value_name = "JSON", default_value = "{}")]
+        arguments: String,
+        #[command(flatten)]
+        setup: Setup,
+    },
+}
+
+/// Look at the skills.
+#[derive(Debug, ClapArgs)]
+pub(super) struct Skills {
+    #[command(subcommand)]
+    pub(super) command: SkillsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum SkillsCommand {
+    /// List every skill, and what was wrong with those that are left out
+    List {
+        #[command(flatten)]
+        setup: Setup,
+    },
+    /// Show one skill: playbook, references, and the tools that it opens
+    Show {
+        /// Its name
+        name: String,
+        #[command(flatten)]
+        setup: Setup,
+    },
+}
+
+/// Check config, gating maps, skills and names; exit 1 on findings.
+#[derive(Debug, ClapArgs)]
+pub(super) struct Check {
+    #[command(flatten)]
+    pub(super) setup: Setup,
+}
+
+/// Files that have a schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum SchemaOf {
+    /// gatekey.toml
+    Config,
+    /// A gating map
+    Map,
+}

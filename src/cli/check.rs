@@ -1,0 +1,57 @@
+//! `gatekey check`: everything that `proxy` does before serving, and every finding.
+
+use serde_json::json;
+
+use super::{
+    args::Check,
+    exit::{Exit, Failed},
+    output::Output,
+    setup::{block_on, guard, prepare},
+};
+use crate::{app::App, model::diagnostic::{Diagnostic, Severity}};
+
+pub(super) fn run(args: &Check, output: &Output) -> Result<Exit, Failed> {
+    let prepared = prepare(&args.setup)?;
+    let n_upstreams = prepared.config.upstreams.len();
+    let (mut findings, snapshot, has_failed) = block_on(async {
+        let app = App::start(prepared.config, guard())?;
+        app.all_answered().await;
+        let found = (app.findings(), app.store.load(), app.has_failed_upstreams());
+        app.stop().await;
+        Ok::<_, Failed>(found)
+    })??;
+    let has_invalid = prepared.findings.iter().chain(&findings).any(is_invalid);
+    findings.extend(prepared.findings);
+    findings.sort();
+    findings.dedup();
+    let count = |severity: Severity| findings.iter().filter(|finding| finding.severity == severity).count();
+    let (n_errors, n_warnings, n_notes) = (count(Severity::Error), count(Severity::Warning), count(Severity::Note));
+    let n_tools = snapshot.registry.tools().len();
+    let n_skills = snapshot.skills.len();
+    if output.is_json {
+        let data = json!({"upstreams": n_upstreams, "tools": n_tools, "skills": n_skills,
+            "errors": n_errors, "warnings": n_warnings, "notes": n_notes});
+        output.envelope("check", &data, &findings);
+    } else {
+        for finding in &findings {
+            output.data(&output.finding(finding));
+        }
+        output.data(&format!(
+            "checked {n_upstreams} upstreams, {n_tools} tools, {n_skills} skills: {n_errors} errors, {n_warnings} warnings, {n_notes} notes"
+        ));
+    }
+    Ok(if has_invalid {
+        Exit::Invalid
+    } else if has_failed {
+        Exit::Upstream
+    } else if n_errors + n_warnings > 0 {
+        Exit::Findings
+    } else {
+        Exit::Done
+    })
+}
+
+/// Whether a file is broken, rather than complete and worth a finding.
+fn is_invalid(finding: &Diagnostic) -> bool {
+    finding.is_error() && (finding.code.starts_with("config-") || finding.code.starts_with("skill"))
+}

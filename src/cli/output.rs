@@ -1,0 +1,117 @@
+//! The only printer: data to stdout, words for people to stderr. A reader that went away is no error.
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use serde_json::{Value, json};
+
+use super::{
+    args::{Color, Common},
+    exit::Failed,
+};
+use crate::model::diagnostic::{Diagnostic, Severity};
+
+/// Version of the JSON that `--json` prints.
+const SCHEMA: u32 = 1;
+
+/// Where a command's words go.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Output {
+    pub(super) is_json: bool,
+    color: Color,
+}
+
+impl Output {
+    pub(super) fn new(common: &Common) -> Self {
+        Self { is_json: common.json, color: common.color }
+    }
+
+    /// Sends the log to stderr.
+    pub(super) fn init_log(self, common: &Common) {
+        let filter = tracing_subscriber::EnvFilter::try_new(&common.log)
+            .unwrap_or_else(|_broken| tracing_subscriber::EnvFilter::new("error"));
+        let log = tracing_subscriber::fmt().with_writer(io::stderr).with_env_filter(filter).with_ansi(self.has_color());
+        // Fails only where a log is set up already, which is as good.
+        log.with_target(false).try_init().ok();
+    }
+
+    fn has_color(self) -> bool {
+        match self.color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+        }
+    }
+
+    /// Prints data as it is, with a line end.
+    pub(super) fn data(self, text: &str) {
+        // A closed pipe means that nobody wants more.
+        writeln!(io::stdout().lock(), "{}", text.trim_end_matches('\n')).ok();
+    }
+
+    /// Prints the envelope that `--json` promises.
+    pub(super) fn envelope(self, kind: &str, data: &Value, findings: &[Diagnostic]) {
+        self.data(&json!({"schema": SCHEMA, "kind": kind, "data": data, "diagnostics": findings}).to_string());
+    }
+
+    /// Prints a line for people.
+    pub(super) fn note(self, text: &str) {
+        writeln!(io::stderr().lock(), "{text}").ok();
+    }
+
+    /// Prints findings for people, to stderr.
+    pub(super) fn findings(self, findings: &[Diagnostic]) {
+        for finding in findings {
+            self.note(&self.finding(finding));
+        }
+    }
+
+    /// One finding as text.
+    pub(super) fn finding(self, finding: &Diagnostic) -> String {
+        let text = finding.to_string();
+        if !self.has_color() {
+            return text;
+        }
+        let (word, code) = match finding.severity {
+            Severity::Error => ("error", "31"),
+            Severity::Warning => ("warning", "33"),
+            Severity::Note => ("note", "36"),
+        };
+        let plain = format!("{word}[{}]", finding.code);
+        text.replacen(&plain, &format!("\x1b[1;{code}m{plain}\x1b[0m"), 1)
+    }
+
+    /// Prints what went wrong.
+    pub(super) fn error(self, error: &Failed) {
+        if self.is_json {
+            let finding = json!({"severity": "error", "code": "failed", "message": error.message, "hint": error.hint});
+            self.data(&json!({"schema": SCHEMA, "kind": "error", "data": null, "diagnostics": [finding]}).to_string());
+            return;
+        }
+        self.note(&format!("error: {}", error.message));
+        if let Some(hint) = &error.hint {
+            self.note(&format!("\nhint: {hint}"));
+        }
+    }
+
+    /// A table with aligned columns, the last one free.
+    pub(super) fn table(self, head: &[&str], rows: &[Vec<String>]) {
+        let mut widths: Vec<usize> = head.iter().map(|cell| cell.chars().count()).collect();
+        for row in rows {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(cell.chars().count());
+            }
+        }
+        let line = |cells: &[String]| {
+            let last = cells.len().saturating_sub(1);
+            let padded = cells.iter().zip(&widths).enumerate().map(|(index, (cell, width))| {
+                if index == last { cell.clone() } else { format!("{cell:<width$}") }
+            });
+            padded.collect::<Vec<_>>().join("  ")
+        };
+        let head: Vec<String> = head.iter().map(|cell| (*cell).to_owned()).collect();
+        self.data(&line(&head));
+        for row in rows {
+            self.data(&line(row));
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! From `--config`, `--upstream` and `--as` to a checked config and a caller; and the runtime that commands run in.
+
+use std::path::PathBuf;
+
+use super::{
+    args::Setup,
+    exit::{Exit, Failed},
+};
+use crate::{
+    config::{Config, Environment, Loaded, choose, load_file},
+    model::{diagnostic::Diagnostic, principal::Principal},
+    wire::guard::Guard,
+};
+
+/// What a command starts with.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub(super) config: Config,
+    /// Of the config file; none of them makes it unusable.
+    pub(super) findings: Vec<Diagnostic>,
+    pub(super) principal: Principal,
+}
+
+/// Reads the config and picks the upstreams.
+pub(super) fn prepare(setup: &Setup) -> Result<Prepared, Failed> {
+    let environment = Environment::of_process();
+    let file = setup.config.clone().or_else(|| usual_config(&environment));
+    let Loaded { config, findings } = match &file {
+        Some(file) => load_file(file, &environment),
+        None => Loaded { config: Some(Config::default()), findings: Vec::new() },
+    };
+    let Some(mut config) = config else {
+        let text: Vec<String> = findings.iter().map(ToString::to_string).collect();
+        return Err(Failed::new(Exit::Invalid, format!("failed to load the config\n{}", text.join("\n"))));
+    };
+    choose(&mut config, &setup.upstreams, &environment).map_err(|message| Failed::new(Exit::Usage, message))?;
+    if config.upstreams.is_empty() {
+        let hint = "name one with `--upstream COMMAND`, or list them in `gatekey.toml`";
+        return Err(Failed::new(Exit::Usage, "there is no upstream").hint(hint));
+    }
+    let principal = principal(setup.principal.as_deref(), &config);
+    Ok(Prepared { config, findings, principal })
+}
+
+/// `gatekey.toml` of the folder, else of the user.
+fn usual_config(environment: &Environment) -> Option<PathBuf> {
+    let of_user = environment
+        .value("XDG_CONFIG_HOME")
+        .map(PathBuf::from)
+        .or_else(|| environment.value("HOME").map(|home| PathBuf::from(home).join(".config")))
+        .or_else(|| environment.value("APPDATA").map(PathBuf::from));
+    let candidates = [Some(PathBuf::from("gatekey.toml")), of_user.map(|folder| folder.join("gatekey").join("gatekey.toml"))];
+    candidates.into_iter().flatten().find(|file| file.is_file())
+}
+
+/// `NAME` of the config, or `NAME:ROLE,ROLE`.
+fn principal(given: Option<&str>, config: &Config) -> Principal {
+    let Some(given) = given else { return Principal::local() };
+    let (name, roles) = given.split_once(':').unwrap_or((given, ""));
+    let mut roles: Vec<String> = roles.split(',').filter(|role| !role.is_empty()).map(str::to_owned).collect();
+    roles.extend(config.principals.get(name).into_iter().flatten().cloned());
+    roles.sort();
+    roles.dedup();
+    Principal { name: name.to_owned(), roles }
+}
+
+/// Starts the process that ends our children when we are gone; without it only a killed gatekey leaves something behind.
+pub(super) fn guard() -> Option<Guard> {
+    Guard::start().inspect_err(|error| tracing::warn!(%error, "the guard of child processes cannot be started")).ok()
+}
+
+/// Runs a command's future on one thread: everything it does is waiting.
+pub(super) fn block_on<T>(future: impl Future<Output = T>) -> Result<T, Failed> {
+    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(future))
+}

@@ -1,0 +1,106 @@
+//! `gatekey skills`: which there are, what they open, and why others are left out.
+
+use serde_json::{Value, json};
+
+use super::{
+    args::{Setup, Skills, SkillsCommand},
+    exit::{Exit, Failed},
+    output::Output,
+    setup::{block_on, guard, prepare},
+};
+use crate::{
+    app::App,
+    catalog::{CatalogSkill, Origin, Snapshot},
+    model::{
+        name::did_you_mean,
+        tool::first_sentence,
+    },
+};
+
+pub(super) fn run(args: &Skills, output: &Output) -> Result<Exit, Failed> {
+    let (name, setup) = match &args.command {
+        SkillsCommand::List { setup } => (None, setup),
+        SkillsCommand::Show { name, setup } => (Some(name), setup),
+    };
+    let (app_findings, snapshot, has_failed) = look(setup)?;
+    let Some(name) = name else {
+        if output.is_json {
+            let data: Vec<Value> = snapshot.skills.values().map(|skill| summary(&snapshot, skill)).collect();
+            output.envelope("skills.list", &json!(data), &app_findings);
+        } else {
+            let rows: Vec<Vec<String>> = snapshot.skills.values().map(|skill| row(&snapshot, skill)).collect();
+            output.table(&["skill", "opens", "origin", "what"], &rows);
+            output.findings(&app_findings);
+        }
+        return Ok(if has_failed { Exit::Upstream } else { Exit::Done });
+    };
+    let Some(skill) = snapshot.skills.get(name.as_str()) else {
+        let close = did_you_mean(name, snapshot.skills.keys().map(|name| name.as_str()));
+        let failed = Failed::new(Exit::Findings, format!("there is no skill `{name}`"));
+        return Err(match close.as_slice() {
+            [] => failed.hint("`gatekey skills list` shows them all, and why others are left out"),
+            close => failed.hint(format!("did you mean `{}`?", close.join("`, `"))),
+        });
+    };
+    let mut data = summary(&snapshot, skill);
+    data["body"] = json!(skill.body);
+    if output.is_json {
+        output.envelope("skills.show", &data, &[]);
+    } else {
+        output.note(&format!("{}: {}\n", skill.name, skill.description));
+        output.data(&skill.body);
+        for (member, title) in [("references", "References"), ("opens", "Opens"), ("tools", "Tools")] {
+            let list: Vec<&str> = data[member].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+            if !list.is_empty() {
+                output.note(&format!("\n{title}: {}", list.join(", ")));
+            }
+        }
+    }
+    Ok(Exit::Done)
+}
+
+type Look = (Vec<crate::model::diagnostic::Diagnostic>, std::sync::Arc<Snapshot>, bool);
+
+fn look(setup: &Setup) -> Result<Look, Failed> {
+    let prepared = prepare(setup)?;
+    block_on(async {
+        let app = App::start(prepared.config, guard())?;
+        app.all_answered().await;
+        let mut findings = prepared.findings;
+        findings.extend(app.findings());
+        let look = (findings, app.store.load(), app.has_failed_upstreams());
+        app.stop().await;
+        Ok(look)
+    })?
+}
+
+fn origin(skill: &CatalogSkill) -> String {
+    match &skill.origin {
+        Origin::Folder => "folder".into(),
+        Origin::Upstream(upstream) => format!("upstream:{upstream}"),
+    }
+}
+
+fn row(snapshot: &Snapshot, skill: &CatalogSkill) -> Vec<String> {
+    let opens = if snapshot.core.as_ref() == Some(&skill.name) { "(core)".to_owned() } else { skill.tools.len().to_string() };
+    vec![skill.name.to_string(), opens, origin(skill), first_sentence(&skill.description, 120)]
+}
+
+fn summary(snapshot: &Snapshot, skill: &CatalogSkill) -> Value {
+    let tools: Vec<&str> = skill.tools.iter().map(|position| snapshot.registry.tools()[*position].exposed.as_str()).collect();
+    let opens: Vec<String> = skill.patterns.iter().map(ToString::to_string).collect();
+    let disk = skill.on_disk.as_ref();
+    json!({
+        "name": skill.name.as_str(),
+        "description": skill.description,
+        "origin": origin(skill),
+        "is_core": snapshot.core.as_ref() == Some(&skill.name),
+        "is_hidden": skill.is_hidden,
+        "opens": opens,
+        "tools": tools,
+        "allowed_tools": disk.and_then(|disk| disk.allowed_tools.clone()),
+        "references": disk.map(|disk| disk.references.clone()).unwrap_or_default(),
+        "tags": skill.tags,
+        "digest": disk.map(|disk| disk.digest.clone()),
+    })
+}

@@ -1,0 +1,615 @@
+//! The cases of `tests/cases`, each with the values that are right.
+
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    cases::{Case, called, journal},
+    is_running,
+    proxy::{Proxy, gatekey, names, run, text_of, upstream_names},
+    wait_until,
+};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Loads every skill of a legacy session and returns the tools that they opened, by exposed name.
+fn open_all(proxy: &mut Proxy) -> Vec<String> {
+    let tools = proxy.list();
+    let load = tools.iter().find(|tool| tool["name"] == "skill_load").expect("skill_load is listed");
+    let skills = load["inputSchema"]["properties"]["name"]["enum"].as_array().cloned().unwrap_or_default();
+    let mut opened = BTreeSet::new();
+    for skill in skills.iter().filter_map(Value::as_str) {
+        let loaded = proxy.load(skill);
+        opened.extend(loaded["tools"].as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str().map(str::to_owned)));
+    }
+    opened.into_iter().collect()
+}
+
+/// Every opened tool, called once: the texts of the answers, sorted.
+fn answers_of_all(proxy: &mut Proxy) -> Vec<String> {
+    let mut texts: Vec<String> =
+        open_all(proxy).iter().map(|tool| text_of(&proxy.call(tool, json!({}))).to_owned()).collect();
+    texts.sort();
+    texts
+}
+
+// 03 — two upstreams with the same tool name
+
+#[test]
+fn a_name_belongs_to_the_upstream_that_stands_first_whichever_starts_first() {
+    let mut case = Case::new("03");
+    let slow_alpha = case.clients_config();
+    let mut proxy = Proxy::with_config(&slow_alpha);
+    proxy.initialize();
+    let first_run = open_all(&mut proxy);
+    assert_eq!(first_run, ["beta_fetch", "beta_search", "fetch", "search"]);
+    for (tool, answer) in [("search", "alpha:search"), ("beta_search", "beta:search"), ("beta_fetch", "beta:fetch")] {
+        assert_eq!(text_of(&proxy.call(tool, json!({}))), answer);
+    }
+    let calls = case.journal("journal-beta.jsonl");
+    assert_eq!(called(&calls), ["search", "fetch"], "the upstream is called by its own names");
+
+    let swap = |server: &mut Value, delay: &str| {
+        let arguments = server["args"].as_array_mut().unwrap();
+        arguments.extend([json!("--init-delay"), json!(delay)]);
+    };
+    swap(&mut case.servers["alpha"], "0");
+    swap(&mut case.servers["beta"], "1.5");
+    let mut proxy = case.start();
+    assert_eq!(open_all(&mut proxy), first_run);
+
+    case.servers.remove("beta");
+    let mut proxy = case.start();
+    assert_eq!(open_all(&mut proxy), ["fetch", "search"], "alpha's names have not changed");
+}
+
+// 04 — the separator inside names
+
+#[test]
+fn separators_inside_names_never_lead_to_another_upstream() {
+    let mut proxy = Case::new("04").start();
+    assert_eq!(answers_of_all(&mut proxy), ["my_|do", "my__srv|do__it", "my|_do", "my|srv__do__it"]);
+}
+
+// 05 — names at and over 64 characters
+
+#[test]
+fn long_names_are_exposed_within_bounds_and_the_same_after_a_restart() {
+    let case = Case::new("05");
+    let mut proxy = case.start();
+    let exposed = open_all(&mut proxy);
+    assert_eq!(exposed.len(), 8);
+    assert!(exposed.iter().all(|name| gatekey::model::name::is_exposable(name)), "{exposed:?}");
+    let lengths: Vec<String> = exposed
+        .iter()
+        .map(|tool| text_of(&proxy.call(tool, json!({}))).split(' ').next().unwrap_or_default().to_owned())
+        .collect();
+    let count = |length: &str| lengths.iter().filter(|found| *found == length).count();
+    assert_eq!(["len:1", "len:63", "len:64", "len:65", "len:90", "len:128"].map(count), [1, 1, 1, 1, 3, 1]);
+    assert_eq!(open_all(&mut case.start()), exposed);
+}
+
+// 06 — characters that model APIs refuse
+
+#[test]
+fn odd_names_are_exposed_apart_and_called_by_their_own() {
+    let case = Case::new("06");
+    let mut proxy = case.start();
+    let exposed = open_all(&mut proxy);
+    assert_eq!(exposed.len(), 12);
+    assert!(exposed.iter().all(|name| gatekey::model::name::is_exposable(name)), "{exposed:?}");
+    for name in ["UPPER", "upper", "calendar_respond"] {
+        assert!(exposed.contains(&name.to_owned()), "{name} needs no change");
+    }
+    let expected: BTreeSet<&str> = "calendar.respond|calendar_respond|calendar/respond|fs read|a:b|naïve|工具|😀|UPPER|upper|-lead|9nine"
+        .split('|')
+        .collect();
+    for tool in &exposed {
+        proxy.call(tool, json!({}));
+    }
+    let messages = case.journal("journal.jsonl");
+    assert_eq!(called(&messages).into_iter().collect::<BTreeSet<_>>(), expected);
+    let described = proxy.call("tool_describe", json!({"query": "calendar"}));
+    assert!(text_of(&described).contains("calendar/respond"), "the own name is found by people: {described}");
+}
+
+// 07 — one malformed tool
+
+#[test]
+fn a_malformed_tool_costs_itself_only_and_is_reported() {
+    let case = Case::new("07");
+    let mut proxy = case.start();
+    let mut exposed = open_all(&mut proxy);
+    exposed.retain(|name| name != "good");
+    assert_eq!(exposed, ["bad_output", "empty", "no_schema", "only_dialect", "other_good", "root_anyof"]);
+    for tool in ["good", "root_anyof", "other_good"] {
+        assert!(text_of(&proxy.call(tool, json!({}))).starts_with("ok:"), "{tool}");
+    }
+    let tools = proxy.list();
+    let upstream: Vec<&Value> = tools.iter().filter(|tool| !gatekey::gateway::META_TOOLS.contains(&tool["name"].as_str().unwrap())).collect();
+    assert_eq!(upstream.len(), 7);
+    for tool in upstream {
+        assert_eq!(tool["inputSchema"]["type"], "object", "{tool}");
+        assert!(tool.get("outputSchema").is_none_or(|schema| schema["type"] == "object"), "{tool}");
+    }
+    let anyof = tools.iter().find(|tool| tool["name"] == "root_anyof").unwrap();
+    assert_eq!(anyof["inputSchema"]["anyOf"].as_array().unwrap().len(), 2, "both arms are there");
+
+    let (code, stdout, _) = run(["check", "--config", case.clients_config().to_str().unwrap()]);
+    assert_eq!(code, 1);
+    for finding in ["`string_type` of `mixed` is left out", "`null_schema` of `mixed` is left out", "entry 9 of `mixed` is left out", "`empty` of `mixed`: inputSchema got"] {
+        assert!(stdout.contains(finding), "{finding} in {stdout}");
+    }
+}
+
+// 10 — two kinds of error
+
+#[test]
+fn tool_errors_and_protocol_errors_stay_what_they_are() {
+    let case = Case::new("10");
+    let mut proxy = case.start();
+    proxy.load("faulty");
+    let fails = proxy.call("fails", json!({}));
+    assert_eq!(fails["isError"], true);
+    assert_eq!(fails["content"].as_array().unwrap().len(), 2);
+    for (tool, code, message) in
+        [("rpc", -32602, "bad argument q"), ("custom", -32042, "sign in first"), ("odd", 7, "line one \"quoted\"\nline two")]
+    {
+        let id = proxy.ask("tools/call", json!({"name": tool}));
+        let answer = proxy.answer_to(id);
+        assert_eq!((&answer["error"]["code"], &answer["error"]["message"]), (&json!(code), &json!(message)));
+    }
+    let id = proxy.ask("tools/call", json!({"name": "rpc"}));
+    assert_eq!(proxy.answer_to(id)["error"]["data"], json!({"field": "q", "got": null}));
+
+    let n_before = called(&case.journal("journal.jsonl")).len();
+    let unknown = proxy.call("nobody_has_this", json!({}));
+    assert_eq!((&unknown["isError"], &unknown["structuredContent"]["code"]), (&json!(true), &json!("not_found")));
+    assert_eq!(called(&case.journal("journal.jsonl")).len(), n_before, "no upstream was asked");
+}
+
+#[test]
+fn a_call_of_a_server_that_ended_names_it_at_once() {
+    let mut case = Case::new("10");
+    let script = "import sys\nfrom os.path import dirname\nsys.path.insert(0, dirname(sys.argv[1]))\n";
+    let quitter = case.write("quitter.py", &format!("{script}import os, threading\nsys.argv = sys.argv[1:]\nthreading.Thread(target=lambda: (sys.stdin.read(0))).start()\nexec(open(sys.argv[0]).read().replace('fake.run()', 'fake.methods[\"tools/call\"] = lambda p, c: (sys.stderr.write(\"out of coffee\\\\n\"), sys.stderr.flush(), os._exit(3))\\nfake.run()'), {{'__file__': sys.argv[0], '__name__': '__main__'}})\n"));
+    let server = case.servers["faulty"]["args"][0].clone();
+    case.servers["faulty"]["args"] = json!([quitter, server]);
+    let mut proxy = case.start();
+    proxy.load("faulty");
+    let started = Instant::now();
+    let ended = proxy.call("fails", json!({}));
+    assert!(started.elapsed() < 2 * SECOND);
+    assert_eq!(ended["isError"], true);
+    let text = text_of(&ended);
+    for part in ["`faulty`", "code 3", "out of coffee"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+}
+
+// 12 — cancellation
+
+#[test]
+fn a_cancellation_reaches_the_server_under_its_own_id_and_late_answers_surface_nowhere() {
+    let case = Case::new("12");
+    let mut proxy = case.start();
+    proxy.load("jobs");
+    for _ in 0..3 {
+        assert_eq!(text_of(&proxy.call("fast", json!({}))), "done");
+    }
+    for (id, tool) in [(101, "slow"), (102, "stubborn")] {
+        proxy.send(json!({"id": id, "method": "tools/call", "params": {"name": tool}}));
+        let in_journal = |messages: &[Value]| messages.iter().find(|message| message["params"]["name"] == tool).cloned();
+        wait_until("the call arrives", 5 * SECOND, || in_journal(&case.journal("journal.jsonl")).is_some());
+        let upstream_id = in_journal(&case.journal("journal.jsonl")).unwrap()["id"].clone();
+        let reason = format!("enough of {tool}");
+        proxy.send(json!({"method": "notifications/cancelled", "params": {"requestId": id, "reason": reason}}));
+        wait_until("the cancellation arrives", SECOND, || {
+            case.journal("journal.jsonl").iter().any(|message| {
+                message["method"] == "notifications/cancelled"
+                    && message["params"]["requestId"] == upstream_id
+                    && message["params"]["reason"] == reason
+            })
+        });
+        let fast = proxy.ask("tools/call", json!({"name": "fast"}));
+        proxy.answer_within(fast, SECOND);
+    }
+    let n_cancelled = || {
+        let messages = case.journal("journal.jsonl");
+        messages.iter().filter(|message| message["method"] == "notifications/cancelled").count()
+    };
+    for id in [json!(9999), json!("101"), json!(1)] {
+        proxy.send(json!({"method": "notifications/cancelled", "params": {"requestId": id}}));
+    }
+    // `stubborn` answers after 1.5 s; two naps of the same server are longer.
+    let late = proxy.ask("tools/call", json!({"name": "stubborn"}));
+    proxy.answer_to(late);
+    assert_eq!(proxy.count(|message| message["id"] == 101 || message["id"] == 102), 0);
+    assert_eq!(n_cancelled(), 2, "ids that never were, and calls already answered, are nobody's");
+
+    proxy.ask("tools/call", json!({"name": "slow"}));
+    wait_until("the call arrives", 5 * SECOND, || called(&case.journal("journal.jsonl")).iter().filter(|name| **name == "slow").count() == 2);
+    proxy.close();
+    wait_until("the call of a client that is gone is cancelled", 2 * SECOND, || n_cancelled() == 3);
+    let initialize_is_cancelled = case.journal("journal.jsonl").iter().any(|message| {
+        message["method"] == "notifications/cancelled" && message["params"]["requestId"] == 1
+    });
+    assert!(!initialize_is_cancelled);
+}
+
+// 13 — a slow call
+
+#[test]
+fn a_slow_call_blocks_nothing_else() {
+    let mut proxy = Case::new("13").start();
+    open_all(&mut proxy);
+    let started = Instant::now();
+    let slow = proxy.ask("tools/call", json!({"name": "nap", "arguments": {"seconds": 3, "tag": "slow"}}));
+    let others = [
+        proxy.ask("tools/call", json!({"name": "nap", "arguments": {"seconds": 0, "tag": "same"}})),
+        proxy.ask("tools/call", json!({"name": "b_nap", "arguments": {"seconds": 0, "tag": "other"}})),
+        proxy.ask("tools/list", json!({})),
+        proxy.ask("ping", json!({})),
+    ];
+    let answers: Vec<Value> = others.iter().map(|id| proxy.answer_to(*id)).collect();
+    assert!(started.elapsed() < 2 * SECOND, "{:?}", started.elapsed());
+    assert_eq!(text_of(&answers[0]["result"]), "woke same");
+    assert_eq!(text_of(&answers[1]["result"]), "woke other");
+    assert_eq!(text_of(&proxy.answer_to(slow)["result"]), "woke slow");
+    assert!(started.elapsed() > 2 * SECOND, "the nap was taken");
+}
+
+#[test]
+fn twenty_calls_at_once_are_answered_together_under_their_own_ids() {
+    let mut proxy = Case::new("13").start();
+    open_all(&mut proxy);
+    let started = Instant::now();
+    let asked: Vec<(u64, String)> = (0..20)
+        .map(|number| {
+            let arguments = json!({"seconds": 1, "tag": format!("t{number}")});
+            (proxy.ask("tools/call", json!({"name": "nap", "arguments": arguments})), format!("woke t{number}"))
+        })
+        .collect();
+    for (id, expected) in asked {
+        assert_eq!(text_of(&proxy.answer_to(id)["result"]), expected);
+    }
+    assert!(started.elapsed() < 5 * SECOND, "{:?}", started.elapsed());
+}
+
+// 14 — noise on stdout
+
+#[test]
+fn noise_on_stdout_is_passed_over_and_never_answered() {
+    let case = Case::new("14");
+    let mut proxy = case.start();
+    proxy.load("chatty");
+    for kind in ["text", "scalar", "object", "blank", "binary", "long", "bom", "crlf", "half"] {
+        let id = proxy.ask("tools/call", json!({"name": "say", "arguments": {"kind": kind}}));
+        assert_eq!(text_of(&proxy.answer_within(id, 5 * SECOND)["result"]), format!("said {kind}"));
+    }
+    let own: BTreeSet<&str> = ["initialize", "notifications/initialized", "server/discover", "tools/list", "tools/call"].into();
+    for message in case.journal("journal.jsonl") {
+        assert!(message.get("error").is_none() && own.contains(message["method"].as_str().unwrap_or_default()), "{message}");
+    }
+    let log = proxy.stderr();
+    assert!(log.contains("upstream=chatty"), "noise is logged with the upstream's name");
+    assert!(log.lines().all(|line| line.len() < 1_000), "and cut in length");
+}
+
+// 15 — a flood on stderr
+
+#[test]
+fn a_flood_on_stderr_stops_nothing_and_is_not_copied() {
+    let case = Case::new("15");
+    let mut proxy = case.start();
+    proxy.load("loud");
+    let started = Instant::now();
+    for _ in 0..5 {
+        assert_eq!(text_of(&proxy.call("echo", json!({}))), "still here");
+    }
+    assert!(started.elapsed() < 5 * SECOND);
+    assert!(proxy.stderr().len() < 50_000, "the log has {} bytes", proxy.stderr().len());
+}
+
+// 16 — bad neighbors
+
+#[test]
+fn broken_upstreams_cost_the_others_nothing() {
+    let case = Case::new("16");
+    let started = Instant::now();
+    let mut proxy = Proxy::with_config(&case.clients_config());
+    proxy.initialize();
+    assert!(started.elapsed() < 2 * SECOND, "initialize took {:?}", started.elapsed());
+    proxy.list();
+    proxy.load("good");
+    assert_eq!(text_of(&proxy.call("hello_good", json!({}))), "ok:hello_good");
+    // Processes start slowly on a busy machine; an idle one takes 2 s.
+    assert!(started.elapsed() < 6 * SECOND, "good worked after {:?}", started.elapsed());
+
+    proxy.wait_for("slow's tool is announced", 10 * SECOND, |message| message["method"] == "notifications/tools/list_changed");
+    let slow = proxy.load("slow");
+    assert_eq!(slow["tools"][0]["name"], "hello_slow");
+    let n_initialized = case.journal("journal-slow.jsonl").iter().filter(|message| message["method"] == "initialize").count();
+    assert_eq!(n_initialized, 1, "a slow server is started once");
+
+    for (skill, reasons) in [("quits", ["code 3", "config file not found"]), ("missing", ["no-such-program-here", "missing"])] {
+        let asked = Instant::now();
+        let loaded = proxy.load(skill);
+        assert!(asked.elapsed() < 2 * SECOND);
+        let warning = loaded["warnings"][0].as_str().unwrap_or_default();
+        assert!(reasons.iter().all(|reason| warning.contains(reason)), "{warning}");
+    }
+    let n_starts = case.journal("journal-quits.jsonl").iter().filter(|message| message["started"] == true).count();
+    assert!(n_starts <= 5, "quits was started {n_starts} times");
+}
+
+// 19 — orphans
+
+/// Starts the case's launcher and returns the proxy with the two processes that it started.
+fn launcher(extra: &[&str]) -> (Case, Proxy, Vec<u32>) {
+    let mut case = Case::new("19");
+    case.add_args("launcher", extra);
+    let mut proxy = case.start();
+    proxy.load("launcher");
+    let said = proxy.call("pids", json!({}));
+    let pids: Vec<u32> = text_of(&said).split(' ').filter_map(|pid| pid.parse().ok()).collect();
+    assert_eq!(pids.len(), 2, "{said}");
+    assert!(pids.iter().all(|pid| is_running(*pid)));
+    (case, proxy, pids)
+}
+
+#[test]
+fn nothing_is_left_running_however_the_proxy_is_ended() {
+    for (how, code) in [("close", Some(0)), ("TERM", Some(0)), ("INT", Some(130))] {
+        for (extra, most) in [(&[][..], 5), (&["--slow-exit"][..], 10)] {
+            let (_case, mut proxy, pids) = launcher(extra);
+            match how {
+                "close" => proxy.close(),
+                signal => proxy.signal(signal),
+            }
+            assert_eq!(proxy.ended(most * SECOND).code(), code, "{how} {extra:?}");
+            assert!(pids.iter().all(|pid| !is_running(*pid)), "{how} {extra:?} left {pids:?}");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_left_running_when_the_proxy_is_killed() {
+    for extra in [&[][..], &["--slow-exit"][..]] {
+        let (_case, mut proxy, pids) = launcher(extra);
+        proxy.signal("KILL");
+        proxy.ended(SECOND * 5);
+        wait_until("the guard ends them", 5 * SECOND, || pids.iter().all(|pid| !is_running(*pid)));
+    }
+}
+
+// 25, 26 — skills as they are found
+
+/// `gatekey skills list --json` over the case's skills: name → (description, allowed tools).
+fn skills_of(case: &Case) -> (Vec<(String, String, Value)>, Vec<Value>) {
+    let folder = case.folder.join("skills");
+    let config = case.own_config(&format!("skills = [{}]\n[upstreams.none]\ncommand = \"no-such-program-here\"", json!(folder)));
+    let (code, stdout, stderr) = run(["skills", "list", "--json", "--config", config.to_str().unwrap()]);
+    assert_eq!(code, 4, "its only upstream is missing: {stderr}");
+    let envelope: Value = serde_json::from_str(&stdout).unwrap();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let skills = envelope["data"].as_array().into_iter().flatten().filter(|skill| skill["origin"] == "folder");
+    let skills = skills.map(|skill| (text(&skill["name"]), text(&skill["description"]), skill["allowed_tools"].clone()));
+    (skills.collect(), envelope["diagnostics"].as_array().cloned().unwrap_or_default())
+}
+
+#[test]
+fn prose_that_is_not_yaml_is_recovered_with_its_restriction_or_refused_with_its_place() {
+    let case = Case::new("25");
+    let (skills, findings) = skills_of(&case);
+    assert!(skills.iter().any(|(name, _, allowed)| name == "plain" && allowed.is_null()));
+    for (name, description, allowed) in skills.iter().filter(|(name, ..)| name != "plain") {
+        assert_eq!(*allowed, json!(["alpha/read"]), "{name}");
+        let file = std::fs::read_to_string(case.folder.join("skills").join(name).join("SKILL.md")).unwrap();
+        let meant = file.lines().find_map(|line| line.strip_prefix("description: ")).unwrap();
+        // A blank and `#` start a comment in YAML, so that description ends there.
+        let meant = meant.split(" #").next().unwrap();
+        assert_eq!(description, meant, "{name}");
+    }
+    for name in ["colon", "colon-list", "at-start", "star", "backtick", "bracket", "quote-mid", "percent", "hash"] {
+        assert!(skills.iter().any(|(known, ..)| known == name), "{name} is recovered");
+    }
+    for name in ["tab", "dup", "unclosed"] {
+        assert!(skills.iter().all(|(known, ..)| known != name), "{name} is refused");
+        let is_its = |finding: &&Value| finding["at"]["file"].as_str().is_some_and(|file| file.ends_with(&format!("{name}/SKILL.md")));
+        let finding = findings.iter().find(is_its).unwrap_or_else(|| panic!("{name} has a finding"));
+        assert!(finding["at"]["line"].as_u64().is_some_and(|line| line > 0), "{finding}");
+    }
+}
+
+#[test]
+fn skills_saved_by_other_editors_load_alike_and_are_not_changed() {
+    let case = Case::new("26");
+    let bytes_of = |name: &str| std::fs::read(case.folder.join("skills").join(name).join("SKILL.md")).unwrap();
+    let all: Vec<String> = std::fs::read_dir(case.folder.join("skills"))
+        .unwrap()
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    let before: Vec<Vec<u8>> = all.iter().map(|name| bytes_of(name)).collect();
+    let (skills, findings) = skills_of(&case);
+    for name in ["lf", "crlf", "bom", "bom-crlf", "mixed", "no-final-newline", "header-only", "trailing-blanks", "rule-in-body"] {
+        let found = skills.iter().find(|(known, ..)| known == name).unwrap_or_else(|| panic!("{name} is loaded"));
+        assert_eq!((found.1.as_str(), &found.2), ("Saved with another editor", &json!(["alpha/read"])), "{name}");
+    }
+    for name in ["cr", "dots-end", "blank-first", "utf16"] {
+        match skills.iter().find(|(known, ..)| known == name) {
+            Some(found) => assert_eq!((found.1.as_str(), &found.2), ("Saved with another editor", &json!(["alpha/read"])), "{name}"),
+            None => assert!(findings.iter().any(|finding| finding["at"]["file"].as_str().is_some_and(|file| file.contains(name))), "{name}"),
+        }
+    }
+    let config = case.path("gatekey.toml");
+    let (_, body, _) = run(["skills", "show", "rule-in-body", "--config", config.to_str().unwrap()]);
+    assert!(body.starts_with("# Body") && body.trim_end().ends_with("---\nend"), "{body}");
+    assert_eq!(all.iter().map(|name| bytes_of(name)).collect::<Vec<_>>(), before, "no file is changed");
+}
+
+// 28 — variables
+
+#[test]
+fn variables_are_expanded_once_everywhere_and_a_missing_one_is_named() {
+    let case = Case::new("28");
+    let value = "s3cr3t ${MX_OTHER} \"q\" \\ \nend";
+    let text = std::fs::read_to_string(case.folder.join("upstreams.json")).unwrap();
+    let server = case.folder.join("server.py");
+    let config = case.write("upstreams.json", &text.replace("server.py", server.to_str().unwrap()));
+    let mut command = gatekey();
+    command.args(["proxy", "--log", "debug", "--config"]).arg(&config).current_dir(case.scratch.path());
+    command.env("MX_SET", value).env("MX_EMPTY", "").env("MX_OTHER", "other").env_remove("MX_UNSET");
+    let mut proxy = Proxy::spawn(command);
+    proxy.initialize();
+    let opened = open_all(&mut proxy);
+    assert_eq!(opened, ["empty_show", "escaped_show", "fallback_show", "plain_show", "show"]);
+    for (tool, argument) in
+        [("show", value), ("fallback_show", "fallback"), ("empty_show", ""), ("plain_show", "$MX_SET"), ("escaped_show", "${MX_SET}")]
+    {
+        let shown: Value = serde_json::from_str(text_of(&proxy.call(tool, json!({})))).unwrap();
+        assert_eq!(shown["arg"], json!([argument]), "{tool}");
+        if tool == "show" {
+            assert_eq!(shown["env"]["OUT_TOKEN"], value);
+        }
+    }
+    let log = proxy.stderr();
+    for part in ["upstream `unset`: `args.1`: variable `MX_UNSET` is not set", "upstream `unset`: `env.OUT_TOKEN`", "upstream `unclosed`", "header `Authorization` holds a line end"] {
+        assert!(log.contains(part), "{part} in {log}");
+    }
+    let unset = proxy.load("unset");
+    assert!(unset["warnings"][0].as_str().unwrap_or_default().contains("MX_UNSET"), "{unset}");
+    assert!(!log.contains("s3cr3t") && !proxy.raw.iter().any(|line| line.contains("s3cr3t") && !line.contains("OUT_TOKEN")));
+
+    let mut check = gatekey();
+    check.args(["check", "--config"]).arg(&config).env("MX_SET", value).env("MX_EMPTY", "").env("MX_OTHER", "other");
+    let output = check.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("upstreams.json:") && !text.contains("s3cr3t"), "{text}");
+    assert_eq!(output.status.code(), Some(3));
+}
+
+// 29 — hidden means closed
+
+const FILES_MAP: &str = "version = 1\n[skills]\nreader = [\"=read\"]\nwriter = [\"=read\", \"=write\"]\n";
+
+fn files_case() -> (Case, std::path::PathBuf) {
+    let case = Case::new("29");
+    case.write("map.toml", FILES_MAP);
+    let config = case.own_config(&format!("maps = [\"map.toml\"]\nskills = [{}]", json!(case.folder.join("skills"))));
+    (case, config)
+}
+
+/// Spellings of closed tools that somebody may try.
+const SPELLINGS: &[&str] =
+    &["write", "delete", "delete_all", "DELETE", "delete ", " delete", "delete\t", "dеlete", "ｄelete", "files/delete", "files_delete", "files__delete", "mcp__files__delete", "read\u{0}", ""];
+
+#[test]
+fn a_closed_tool_cannot_be_called_by_any_path_in_any_era() {
+    let (case, config) = files_case();
+    let mut proxy = Proxy::with_config(&config);
+    proxy.initialize();
+    assert_eq!(upstream_names(&proxy.list()), [""; 0]);
+    let key = proxy.load("reader")["key"].as_str().unwrap().to_owned();
+    assert_eq!(upstream_names(&proxy.list()), ["read"]);
+    for spelling in SPELLINGS {
+        let dispatched = json!({"key": key, "name": spelling, "arguments": {}});
+        let mut results = vec![proxy.call(spelling, json!({})), proxy.modern_call(spelling, json!({}))];
+        for meta_tool in ["tool_call_read", "tool_call_write"] {
+            results.push(proxy.call(meta_tool, dispatched.clone()));
+            results.push(proxy.modern_call(meta_tool, dispatched.clone()));
+        }
+        for result in results {
+            assert_eq!(result["isError"], true, "{spelling:?}: {result}");
+            let code = result["structuredContent"]["code"].as_str().unwrap_or_default();
+            assert!(["not_found", "inactive", "invalid_arguments"].contains(&code), "{spelling:?}: {result}");
+        }
+        let described = proxy.call("tool_describe", json!({"names": [spelling], "key": key}));
+        assert_eq!(described["structuredContent"]["tools"], json!([]), "{spelling:?}");
+    }
+    // The same without any key, and with keys that were made up.
+    for key in [json!(null), json!(""), json!("writer.aaaaaa"), json!("writer"), json!(key.replace("reader", "writer"))] {
+        for result in [
+            proxy.modern_call("read", json!({})),
+            proxy.modern_call("tool_call_write", json!({"key": key, "name": "write"})),
+            proxy.call("tool_call_write", json!({"key": key, "name": "write"})),
+        ] {
+            assert_eq!(result["structuredContent"]["code"], "inactive", "{key}: {result}");
+        }
+    }
+    for (method, params) in [
+        ("resources/read", json!({"uri": "file:///secret.txt"})),
+        ("prompts/get", json!({"name": "wipe"})),
+        ("completion/complete", json!({"ref": {"type": "ref/prompt", "name": "wipe"}, "argument": {"name": "x", "value": "d"}})),
+        ("files/delete", json!({})),
+    ] {
+        let id = proxy.ask(method, params);
+        assert!(proxy.answer_to(id)["error"].is_object(), "{method}");
+    }
+    let found = proxy.call("tool_describe", json!({"query": "delete write file"}));
+    assert_eq!(names(found["structuredContent"]["tools"].as_array().unwrap()), ["read"], "search shows open tools only");
+    assert_eq!(called(&case.journal("journal.jsonl")), [""; 0]);
+    assert_eq!(text_of(&proxy.call("read", json!({}))), "ok:read");
+    let by_key = proxy.modern_call("tool_call_write", json!({"key": key, "name": "read"}));
+    assert_eq!(text_of(&by_key), "ok:read");
+    assert_eq!(called(&case.journal("journal.jsonl")), ["read", "read"]);
+}
+
+#[test]
+fn loading_and_unloading_reach_this_session_at_once_and_no_other() {
+    let (case, config) = files_case();
+    let mut reader = Proxy::with_config(&config);
+    reader.initialize();
+    reader.list();
+    reader.load("reader");
+    reader.list();
+    let mut writer = Proxy::with_config(&config);
+    writer.initialize();
+    writer.list();
+    let load = writer.ask("tools/call", json!({"name": "skill_load", "arguments": {"name": "writer"}}));
+    writer.answer_to(load);
+    // On the raw lines the notice stands before the answer.
+    let notice = writer.raw.iter().position(|line| line.contains("notifications/tools/list_changed")).expect("a notice came");
+    let answer = writer.raw.iter().position(|line| line.contains("\"skill\":\"writer\"")).expect("the answer came");
+    assert!(notice < answer, "{:?}", writer.raw);
+    assert_eq!(upstream_names(&writer.list()), ["read", "write"]);
+    assert_eq!(text_of(&writer.call("write", json!({}))), "ok:write");
+    assert_eq!(reader.call("write", json!({}))["structuredContent"]["code"], "inactive");
+
+    let unloaded = writer.call("skill_unload", json!({"name": "writer"}));
+    assert_eq!(unloaded["structuredContent"]["was_loaded"], true);
+    assert_eq!(writer.call("write", json!({}))["structuredContent"]["skill"], "writer");
+    assert_eq!(upstream_names(&writer.list()), [""; 0]);
+    assert_eq!(text_of(&reader.call("read", json!({}))), "ok:read");
+    assert_eq!(called(&journal(&case.path("journal.jsonl"))), ["write", "read"]);
+}
+
+#[test]
+fn the_gate_stays_closed_where_skills_or_maps_cannot_be_read() {
+    for top in [
+        "maps = [\"map.toml\"]\nskills = [\"no-such-folder\"]",
+        "maps = [\"no-such-map.toml\"]\nskills = []",
+        "maps = [\"broken.toml\"]\nskills = []",
+    ] {
+        let case = Case::new("29");
+        case.write("map.toml", FILES_MAP);
+        case.write("broken.toml", "version = 1\n[skills]\nreader = [\"\"]\nalways = [\"*\"\n");
+        let config = case.own_config(top);
+        let mut proxy = Proxy::with_config(&config);
+        proxy.initialize();
+        assert_eq!(upstream_names(&proxy.list()), [""; 0], "{top}");
+        for tool in ["read", "write", "delete"] {
+            assert_eq!(proxy.call(tool, json!({}))["isError"], true, "{top}");
+        }
+        let loaded = proxy.call("skill_load", json!({"name": "reader"}));
+        assert_eq!(loaded["structuredContent"]["code"], "unknown_skill", "{top}");
+        assert_eq!(called(&case.journal("journal.jsonl")), [""; 0]);
+        let (code, ..) = run(["check", "--config", config.to_str().unwrap()]);
+        assert_eq!(code, 3, "{top}");
+    }
+}

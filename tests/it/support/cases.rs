@@ -1,0 +1,114 @@
+//! The cases of `tests/cases`: their configs with full paths, their journals in a temporary folder.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::{proxy::Proxy, root};
+
+/// One case, ready to run.
+pub(crate) struct Case {
+    /// The case's own folder.
+    pub(crate) folder: PathBuf,
+    /// Where its config, journals and the like are.
+    pub(crate) scratch: TempDir,
+    /// `mcpServers`, with full paths.
+    pub(crate) servers: serde_json::Map<String, Value>,
+}
+
+impl Case {
+    /// Reads the case whose folder starts with `number`.
+    pub(crate) fn new(number: &str) -> Self {
+        let all = std::fs::read_dir(root().join("tests/cases")).expect("the cases are there");
+        let mut folders = all.flatten().map(|entry| entry.path());
+        let is_it = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(number));
+        let folder = folders.find(is_it).expect("there is such a case");
+        let scratch = tempfile::tempdir().expect("there is room");
+        let mut case = Self { folder, scratch, servers: serde_json::Map::new() };
+        if let Ok(text) = std::fs::read_to_string(case.folder.join("upstreams.json"))
+            && let Ok(Value::Object(mut file)) = serde_json::from_str(&text)
+            && let Some(Value::Object(servers)) = file.remove("mcpServers")
+        {
+            case.servers = servers.into_iter().map(|(name, server)| (name, case.with_full_paths(server))).collect();
+        }
+        case
+    }
+
+    fn with_full_paths(&self, mut server: Value) -> Value {
+        let mut arguments: Vec<String> =
+            server["args"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
+        for index in 0..arguments.len() {
+            let is_path = index > 0 && ["--journal", "--pids"].contains(&arguments[index - 1].as_str());
+            if is_path {
+                arguments[index] = self.path(&arguments[index]).to_string_lossy().into_owned();
+            } else if arguments[index] == "server.py" {
+                arguments[index] = self.folder.join("server.py").to_string_lossy().into_owned();
+            }
+        }
+        if server.get("args").is_some() {
+            server["args"] = json!(arguments);
+        }
+        server
+    }
+
+    /// A file of the scratch folder.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.scratch.path().join(name)
+    }
+
+    /// Adds arguments to a server.
+    pub(crate) fn add_args(&mut self, server: &str, arguments: &[&str]) {
+        let list = self.servers[server]["args"].as_array_mut().expect("the server has arguments");
+        list.extend(arguments.iter().map(|argument| json!(argument)));
+    }
+
+    /// Writes the servers as a client's file.
+    pub(crate) fn clients_config(&self) -> PathBuf {
+        self.write("upstreams.json", &json!({"mcpServers": self.servers}).to_string())
+    }
+
+    /// Writes a `gatekey.toml` with the servers and these lines at its top.
+    pub(crate) fn own_config(&self, top: &str) -> PathBuf {
+        let mut text = format!("version = 1\n{top}\n");
+        for (name, server) in &self.servers {
+            text.push_str(&format!("[upstreams.{}]\n", json!(name)));
+            for (member, value) in server.as_object().into_iter().flatten() {
+                text.push_str(&format!("{member} = {value}\n"));
+            }
+        }
+        self.write("gatekey.toml", &text)
+    }
+
+    /// Writes a file into the scratch folder.
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
+        let file = self.path(name);
+        std::fs::create_dir_all(file.parent().expect("a file has a folder")).expect("there is room");
+        std::fs::write(&file, text).expect("there is room");
+        file
+    }
+
+    /// Starts the proxy with the case's servers as a client's file has them, and opens a legacy session.
+    pub(crate) fn start(&self) -> Proxy {
+        let mut proxy = Proxy::with_config(&self.clients_config());
+        proxy.initialize();
+        proxy
+    }
+
+    /// Every message that a server received, of the journal with this name.
+    pub(crate) fn journal(&self, name: &str) -> Vec<Value> {
+        journal(&self.path(name))
+    }
+}
+
+/// Every message of a journal; a line that is just being written counts as not there.
+pub(crate) fn journal(file: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+/// The calls of a journal, by the tool's name.
+pub(crate) fn called(journal: &[Value]) -> Vec<&str> {
+    let calls = journal.iter().filter(|message| message["method"] == "tools/call");
+    calls.filter_map(|message| message["params"]["name"].as_str()).collect()
+}

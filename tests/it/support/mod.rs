@@ -1,0 +1,46 @@
+//! What the tests share: the proxy as a process spoken to in raw lines, fixtures, and waiting with a deadline.
+
+pub(crate) mod cases;
+pub(crate) mod proxy;
+
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+/// The project's folder.
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// An example's program; a plain `cargo test` builds them all.
+pub(crate) fn example(name: &str) -> PathBuf {
+    let bin = Path::new(env!("CARGO_BIN_EXE_gatekey"));
+    let program = bin.parent().expect("the program has a folder").join("examples").join(name);
+    assert!(program.is_file(), "{} is missing: run `cargo build --examples`", program.display());
+    program
+}
+
+/// Waits until `is_so`, looking again every few milliseconds.
+pub(crate) fn wait_until(what: &str, most: Duration, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + most;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "not within {most:?}: {what}");
+        pause();
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "other processes tell nobody when they have changed")]
+fn pause() {
+    std::thread::sleep(Duration::from_millis(10));
+}
+
+/// Whether a process is there and no zombie.
+pub(crate) fn is_running(pid: u32) -> bool {
+    let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = state.rsplit(')').next().unwrap_or_default().trim_start().chars().next();
+    if cfg!(target_os = "linux") {
+        return state.is_some_and(|state| state != 'Z' && state != 'X');
+    }
+    std::process::Command::new("ps").args(["-p", &pid.to_string()]).output().is_ok_and(|out| out.status.success())
+}
