@@ -71,8 +71,9 @@ fn a_name_belongs_to_the_upstream_that_stands_first_whichever_starts_first() {
 
 #[test]
 fn separators_inside_names_never_lead_to_another_upstream() {
-    let mut proxy = Case::new("04").start();
-    assert_eq!(answers_of_all(&mut proxy), ["my_|do", "my__srv|do__it", "my|_do", "my|srv__do__it"]);
+    let case = Case::new("04");
+    let mut proxy = case.start();
+    assert_eq!(answers_of_all(&mut proxy), ["my__srv|do__it", "my_|do", "my|_do", "my|srv__do__it"]);
 }
 
 // 05 — names at and over 64 characters
@@ -245,7 +246,8 @@ fn a_cancellation_reaches_the_server_under_its_own_id_and_late_answers_surface_n
 
 #[test]
 fn a_slow_call_blocks_nothing_else() {
-    let mut proxy = Case::new("13").start();
+    let case = Case::new("13");
+    let mut proxy = case.start();
     open_all(&mut proxy);
     let started = Instant::now();
     let slow = proxy.ask("tools/call", json!({"name": "nap", "arguments": {"seconds": 3, "tag": "slow"}}));
@@ -265,7 +267,8 @@ fn a_slow_call_blocks_nothing_else() {
 
 #[test]
 fn twenty_calls_at_once_are_answered_together_under_their_own_ids() {
-    let mut proxy = Case::new("13").start();
+    let case = Case::new("13");
+    let mut proxy = case.start();
     open_all(&mut proxy);
     let started = Instant::now();
     let asked: Vec<(u64, String)> = (0..20)
