@@ -86,7 +86,8 @@ fn subject(name: &str) -> String {
     };
     let is_second = subject != words.first();
     // `get_order` and `list_orders` are about the same.
-    let plural = |word: &String| if is_second && word.len() > 3 { word.trim_end_matches('s').to_owned() } else { word.clone() };
+    let plural =
+        |word: &String| if is_second && word.len() > 3 { word.trim_end_matches('s').to_owned() } else { word.clone() };
     subject.map(plural).unwrap_or_default()
 }
 
@@ -108,7 +109,13 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-fn skill(upstream: &UpstreamName, name: String, facts: &UpstreamFacts, tools: &[&Registered], patterns: Vec<Pattern>) -> CatalogSkill {
+fn skill(
+    upstream: &UpstreamName,
+    name: String,
+    facts: &UpstreamFacts,
+    tools: &[&Registered],
+    patterns: Vec<Pattern>,
+) -> CatalogSkill {
     CatalogSkill {
         name: SkillName::new(name),
         description: description(upstream, facts, tools),

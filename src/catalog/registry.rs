@@ -75,7 +75,14 @@ impl Registry {
                 }
                 taken.insert(exposed.clone());
                 let (upstream, tool) = (upstream.name.clone(), Arc::clone(tool));
-                tools.push(Registered { upstream_index, upstream, exposed, tool, listed: OnceLock::new(), validator: OnceLock::new() });
+                tools.push(Registered {
+                    upstream_index,
+                    upstream,
+                    exposed,
+                    tool,
+                    listed: OnceLock::new(),
+                    validator: OnceLock::new(),
+                });
             }
         }
         tools.sort_by(|a, b| a.exposed.cmp(&b.exposed));
@@ -157,8 +164,7 @@ fn has_intent(schema: &str) -> bool {
 
 /// Adds the `intent` parameter to a schema.
 fn add_intent<'a>(edits: &mut Edits<'a>, schema: &'a str, intent: Intent) {
-    const PARAMETER: &str =
-        r#"{"type":"string","description":"One sentence for the user: what this call is for."}"#;
+    const PARAMETER: &str = r#"{"type":"string","description":"One sentence for the user: what this call is for."}"#;
     let Some(all) = members(schema) else { return };
     if has_intent(schema) {
         return;
@@ -251,9 +257,15 @@ mod tests {
 
     #[test]
     fn separators_inside_names_confuse_nothing() {
-        let upstreams =
-            [upstream("my__srv", "", &["do__it"]), upstream("my", "", &["srv__do__it", "_do"]), upstream("my_", "", &["do"])];
-        assert_eq!(names(&upstreams), ["_do=my|_do", "do=my_|do", "do__it=my__srv|do__it", "srv__do__it=my|srv__do__it"]);
+        let upstreams = [
+            upstream("my__srv", "", &["do__it"]),
+            upstream("my", "", &["srv__do__it", "_do"]),
+            upstream("my_", "", &["do"]),
+        ];
+        assert_eq!(
+            names(&upstreams),
+            ["_do=my|_do", "do=my_|do", "do__it=my__srv|do__it", "srv__do__it=my|srv__do__it"]
+        );
     }
 
     #[test]
@@ -286,7 +298,11 @@ mod tests {
             (r#"{"properties":{"a":{}},"required":[ "a" ]}"#, r#"["intent","a"]"#),
             (r#"{"properties":{"intent":{}},"required":["intent"]}"#, r#"["intent"]"#),
         ] {
-            let tools = UpstreamTools { name: UpstreamName::new("u"), prefix: String::new(), tools: [tool("t", schema)].into() };
+            let tools = UpstreamTools {
+                name: UpstreamName::new("u"),
+                prefix: String::new(),
+                tools: [tool("t", schema)].into(),
+            };
             let registry = Registry::build(&[tools], &[]);
             let listed: serde_json::Value = serde_json::from_str(registry.tools()[0].listed(Intent::Required)).unwrap();
             assert_eq!(listed["inputSchema"]["required"].to_string(), expected, "{schema}");

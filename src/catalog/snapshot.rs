@@ -220,7 +220,9 @@ impl Snapshot {
             }
         }
         let is_unmapped = |skill: &&CatalogSkill| {
-            skill.origin == Origin::Folder && !map.skills.contains_key(&skill.name) && self.core.as_ref() != Some(&skill.name)
+            skill.origin == Origin::Folder
+                && !map.skills.contains_key(&skill.name)
+                && self.core.as_ref() != Some(&skill.name)
         };
         for skill in self.skills.values().filter(is_unmapped) {
             let message = format!("skill `{}` is in no gating map, so it opens nothing", skill.name);
@@ -257,7 +259,9 @@ fn opened(skill: &CatalogSkill, registry: &Registry) -> Vec<usize> {
     let limits: Vec<(&str, &str)> = allowed.iter().filter_map(|entry| entry.split_once('/')).collect();
     let is_within = |tool: &Registered| {
         limits.is_empty()
-            || limits.iter().any(|(upstream, name)| *upstream == tool.upstream.as_str() && *name == tool.tool.name.as_str())
+            || limits
+                .iter()
+                .any(|(upstream, name)| *upstream == tool.upstream.as_str() && *name == tool.tool.name.as_str())
     };
     let is_opened = |tool: &Registered| {
         skill.patterns.iter().any(|pattern| pattern.matches(&tool.upstream, tool.exposed.as_str())) && is_within(tool)

@@ -8,7 +8,10 @@ use super::{
     output::Output,
     setup::{block_on, guard, prepare},
 };
-use crate::{app::App, model::diagnostic::{Diagnostic, Severity}};
+use crate::{
+    app::App,
+    model::diagnostic::{Diagnostic, Severity},
+};
 
 pub(super) fn run(args: &Check, output: &Output) -> Result<Exit, Failed> {
     let prepared = prepare(&args.setup)?;

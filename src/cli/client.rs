@@ -25,7 +25,11 @@ pub(super) struct Client {
 }
 
 /// Serves `talk` as a client of `app`.
-pub(super) async fn with_client<T>(app: &App, principal: Principal, talk: impl AsyncFnOnce(Client) -> Result<T, Failed>) -> Result<T, Failed> {
+pub(super) async fn with_client<T>(
+    app: &App,
+    principal: Principal,
+    talk: impl AsyncFnOnce(Client) -> Result<T, Failed>,
+) -> Result<T, Failed> {
     let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
     let (input, output) = split(theirs);
     let (reader, writer) = split(ours);
@@ -33,7 +37,8 @@ pub(super) async fn with_client<T>(app: &App, principal: Principal, talk: impl A
     let served = app.serve(principal, Box::new(input), Box::new(output), std::future::pending());
     let talk = async {
         let mut client = client;
-        let introduction = json!({"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "gatekey", "version": "0"}});
+        let introduction =
+            json!({"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "gatekey", "version": "0"}});
         client.ask("initialize", &introduction).await?;
         talk(client).await
     };
@@ -54,7 +59,8 @@ impl Client {
             let Some(Line::Whole(line)) = self.reader.next().await? else {
                 return Err(Failed::new(Exit::Upstream, format!("there is no answer to `{method}`")));
             };
-            let mut message: Value = serde_json::from_slice(line).map_err(|error| Failed::new(Exit::Internal, error))?;
+            let mut message: Value =
+                serde_json::from_slice(line).map_err(|error| Failed::new(Exit::Internal, error))?;
             if message["id"] == self.last_id {
                 let error = &message["error"];
                 return match error.is_object() {

@@ -103,9 +103,11 @@ impl Output {
         }
         let line = |cells: &[String]| {
             let last = cells.len().saturating_sub(1);
-            let padded = cells.iter().zip(&widths).enumerate().map(|(index, (cell, width))| {
-                if index == last { cell.clone() } else { format!("{cell:<width$}") }
-            });
+            let padded = cells
+                .iter()
+                .zip(&widths)
+                .enumerate()
+                .map(|(index, (cell, width))| if index == last { cell.clone() } else { format!("{cell:<width$}") });
             padded.collect::<Vec<_>>().join("  ")
         };
         let head: Vec<String> = head.iter().map(|cell| (*cell).to_owned()).collect();

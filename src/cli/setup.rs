@@ -49,7 +49,8 @@ fn usual_config(environment: &Environment) -> Option<PathBuf> {
         .map(PathBuf::from)
         .or_else(|| environment.value("HOME").map(|home| PathBuf::from(home).join(".config")))
         .or_else(|| environment.value("APPDATA").map(PathBuf::from));
-    let candidates = [Some(PathBuf::from("gatekey.toml")), of_user.map(|folder| folder.join("gatekey").join("gatekey.toml"))];
+    let candidates =
+        [Some(PathBuf::from("gatekey.toml")), of_user.map(|folder| folder.join("gatekey").join("gatekey.toml"))];
     candidates.into_iter().flatten().find(|file| file.is_file())
 }
 

@@ -11,10 +11,7 @@ use super::{
 use crate::{
     app::App,
     catalog::{CatalogSkill, Origin, Snapshot},
-    model::{
-        name::did_you_mean,
-        tool::first_sentence,
-    },
+    model::{name::did_you_mean, tool::first_sentence},
 };
 
 pub(super) fn run(args: &Skills, output: &Output) -> Result<Exit, Failed> {
@@ -82,12 +79,14 @@ fn origin(skill: &CatalogSkill) -> String {
 }
 
 fn row(snapshot: &Snapshot, skill: &CatalogSkill) -> Vec<String> {
-    let opens = if snapshot.core.as_ref() == Some(&skill.name) { "(core)".to_owned() } else { skill.tools.len().to_string() };
+    let opens =
+        if snapshot.core.as_ref() == Some(&skill.name) { "(core)".to_owned() } else { skill.tools.len().to_string() };
     vec![skill.name.to_string(), opens, origin(skill), first_sentence(&skill.description, 120)]
 }
 
 fn summary(snapshot: &Snapshot, skill: &CatalogSkill) -> Value {
-    let tools: Vec<&str> = skill.tools.iter().map(|position| snapshot.registry.tools()[*position].exposed.as_str()).collect();
+    let tools: Vec<&str> =
+        skill.tools.iter().map(|position| snapshot.registry.tools()[*position].exposed.as_str()).collect();
     let opens: Vec<String> = skill.patterns.iter().map(ToString::to_string).collect();
     let disk = skill.on_disk.as_ref();
     json!({

@@ -27,9 +27,35 @@ use crate::model::{
 const VERSION: u64 = 1;
 /// What every child gets: where programs, homes, texts and certificates are found. Tokens are never among these.
 const USUAL_ENV: &[&str] = &[
-    "APPDATA", "COLORTERM", "COMSPEC", "HOME", "HOMEDRIVE", "HOMEPATH", "LANG", "LANGUAGE", "LOCALAPPDATA", "LOGNAME",
-    "NODE_EXTRA_CA_CERTS", "PATH", "PATHEXT", "PROGRAMDATA", "PROGRAMFILES", "SHELL", "SSL_CERT_DIR", "SSL_CERT_FILE",
-    "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TERM", "TMP", "TMPDIR", "TZ", "USER", "USERNAME", "USERPROFILE", "WINDIR",
+    "APPDATA",
+    "COLORTERM",
+    "COMSPEC",
+    "HOME",
+    "HOMEDRIVE",
+    "HOMEPATH",
+    "LANG",
+    "LANGUAGE",
+    "LOCALAPPDATA",
+    "LOGNAME",
+    "NODE_EXTRA_CA_CERTS",
+    "PATH",
+    "PATHEXT",
+    "PROGRAMDATA",
+    "PROGRAMFILES",
+    "SHELL",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    "SYSTEMDRIVE",
+    "SYSTEMROOT",
+    "TEMP",
+    "TERM",
+    "TMP",
+    "TMPDIR",
+    "TZ",
+    "USER",
+    "USERNAME",
+    "USERPROFILE",
+    "WINDIR",
 ];
 
 /// A checked configuration.
@@ -321,7 +347,11 @@ impl Entry<'_, '_> {
         for (name, value) in &headers {
             if value.chars().any(|c| c.is_control() && c != '\t') {
                 let pointer = format!("/headers/{}", escaped(name));
-                self.refuse("config-value", &pointer, &format!("header `{name}` holds a line end or control character"));
+                self.refuse(
+                    "config-value",
+                    &pointer,
+                    &format!("header `{name}` holds a line end or control character"),
+                );
             }
         }
         Endpoint { url, headers }

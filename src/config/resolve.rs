@@ -30,7 +30,8 @@ pub fn choose(config: &mut Config, wanted: &[String], environment: &Environment)
     let mut chosen: Vec<Upstream> = Vec::new();
     for text in wanted {
         let named = config.upstreams.iter().find(|upstream| upstream.name.as_str() == text);
-        let choice = named.map_or_else(|| ad_hoc(text, environment).map(Choice::AdHoc), |named| Ok(Choice::Named(named.clone())))?;
+        let choice = named
+            .map_or_else(|| ad_hoc(text, environment).map(Choice::AdHoc), |named| Ok(Choice::Named(named.clone())))?;
         match choice {
             Choice::Named(upstream) => chosen.push(upstream),
             Choice::AdHoc(mut upstream) => {
@@ -52,7 +53,9 @@ pub fn ad_hoc(text: &str, environment: &Environment) -> Result<Upstream, String>
         (host_of(text), Transport::Http(Endpoint { url: text.into(), headers: Default::default() }))
     } else {
         let words = shlex::split(text).ok_or_else(|| format!("the quotes of `{text}` do not close"))?;
-        let Some((command, args)) = words.split_first() else { return Err("an upstream is named by an empty text".into()) };
+        let Some((command, args)) = words.split_first() else {
+            return Err("an upstream is named by an empty text".into());
+        };
         let program =
             Program { command: command.clone(), args: args.to_vec(), env: environment.some(is_usual), cwd: None };
         (program_name(&words), Transport::Stdio(program))

@@ -163,7 +163,8 @@ impl GatingMap {
             let parsed = texts.iter().enumerate().filter_map(|(index, text)| match Pattern::parse(text) {
                 Ok(pattern) => Some(Entry { pattern, at: place(index) }),
                 Err(reason) => {
-                    findings.push(Diagnostic::error("config-value", format!("entry `{text}`: {reason}")).at(place(index)));
+                    findings
+                        .push(Diagnostic::error("config-value", format!("entry `{text}`: {reason}")).at(place(index)));
                     None
                 }
             });

@@ -114,7 +114,7 @@ impl CheckedRule {
     fn holds_for(&self, principal: &Principal) -> bool {
         let is_for_all = self.principals.is_empty() && self.roles.is_empty();
         is_for_all
-            || self.principals.iter().any(|name| *name == principal.name)
+            || self.principals.contains(&principal.name)
             || self.roles.iter().any(|role| principal.roles.contains(role))
     }
 }

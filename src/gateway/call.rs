@@ -68,7 +68,12 @@ impl Gateway {
     ///
     /// # Errors
     /// What the gate refused, for the model to read; the client is not answered yet.
-    pub(super) fn try_call(self: &Arc<Self>, request: &Request<'_>, call: Call<'_>, tasks: &mut JoinSet<()>) -> Result<(), ToolError> {
+    pub(super) fn try_call(
+        self: &Arc<Self>,
+        request: &Request<'_>,
+        call: Call<'_>,
+        tasks: &mut JoinSet<()>,
+    ) -> Result<(), ToolError> {
         let (tool, link) = self.decide(request, call)?;
         match link.peer() {
             Some(peer) => self.forward(request, call, tool, link, &peer),
@@ -80,7 +85,11 @@ impl Gateway {
     }
 
     /// Asks the gate; then looks at what the caller must give besides a right.
-    fn decide<'a>(&'a self, request: &'a Request<'_>, call: Call<'_>) -> Result<(&'a Registered, &'a Arc<Link>), ToolError> {
+    fn decide<'a>(
+        &'a self,
+        request: &'a Request<'_>,
+        call: Call<'_>,
+    ) -> Result<(&'a Registered, &'a Arc<Link>), ToolError> {
         let snapshot = &request.snapshot;
         let position = snapshot.registry.position(call.tool);
         let link = position.and_then(|position| self.link_of(snapshot, position));
@@ -106,7 +115,13 @@ impl Gateway {
     }
 
     /// The answer to what the gate refused.
-    pub(super) fn refused(&self, request: &Request<'_>, call: Call<'_>, decision: Decision, link: Option<&Arc<Link>>) -> ToolError {
+    pub(super) fn refused(
+        &self,
+        request: &Request<'_>,
+        call: Call<'_>,
+        decision: Decision,
+        link: Option<&Arc<Link>>,
+    ) -> ToolError {
         let snapshot = &request.snapshot;
         let principal = &request.session.principal;
         let position = snapshot.registry.position(call.tool);
@@ -128,7 +143,14 @@ impl Gateway {
         refusal(decision, &refused)
     }
 
-    fn forward(&self, request: &Request<'_>, call: Call<'_>, tool: &Registered, link: &Link, peer: &Peer) -> Result<(), ToolError> {
+    fn forward(
+        &self,
+        request: &Request<'_>,
+        call: Call<'_>,
+        tool: &Registered,
+        link: &Link,
+        peer: &Peer,
+    ) -> Result<(), ToolError> {
         let is_modern = request.era == Era::Modern;
         let to_modern = link.era() == Era::Modern;
         let name = json_text(tool.tool.name.as_str());
@@ -156,14 +178,21 @@ impl Gateway {
         sent.map_err(|error| {
             let mut refused = self.refused(request, call, Decision::Unavailable, None);
             if error == PushError::Full {
-                refused.message = format!("`{}` cannot be called now: its server does not keep up with its calls.", call.tool);
+                refused.message =
+                    format!("`{}` cannot be called now: its server does not keep up with its calls.", call.tool);
             }
             refused
         })
     }
 
     /// The upstream is just starting again: waits a moment for it, and asks the gate anew.
-    fn forward_later(self: &Arc<Self>, request: &Request<'_>, call: Call<'_>, link: &Arc<Link>, tasks: &mut JoinSet<()>) {
+    fn forward_later(
+        self: &Arc<Self>,
+        request: &Request<'_>,
+        call: Call<'_>,
+        link: &Arc<Link>,
+        tasks: &mut JoinSet<()>,
+    ) {
         let (gateway, link, session) = (Arc::clone(self), Arc::clone(link), Arc::clone(request.session));
         let (params, id, era) = (request.params.text.to_owned(), request.id.clone(), request.era);
         let (tool, open) = (call.tool.to_owned(), call.open.clone());
@@ -175,7 +204,9 @@ impl Gateway {
             let request = Request { session: &session, snapshot: gateway.store.load(), era, id, params };
             let call = Call { tool: &tool, open: &open, arguments: arguments.as_deref(), has_stale_key, effect };
             let outcome = match ready {
-                Some(peer) => gateway.decide(&request, call).and_then(|(tool, link)| gateway.forward(&request, call, tool, link, &peer)),
+                Some(peer) => gateway
+                    .decide(&request, call)
+                    .and_then(|(tool, link)| gateway.forward(&request, call, tool, link, &peer)),
                 None => Err(gateway.refused(&request, call, Decision::Unavailable, Some(&link))),
             };
             if let Err(error) = outcome {
@@ -190,7 +221,9 @@ pub(super) fn down_reason(link: &Link) -> Option<String> {
     match link.phase() {
         Phase::Ready => None,
         Phase::Starting => Some(format!("its server `{}` is starting", link.name())),
-        Phase::Waiting(reason) | Phase::Unusable(reason) => Some(format!("its server `{}` is down: {reason}", link.name())),
+        Phase::Waiting(reason) | Phase::Unusable(reason) => {
+            Some(format!("its server `{}` is down: {reason}", link.name()))
+        }
     }
 }
 

@@ -7,12 +7,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use tokio::{
-    io::AsyncRead,
-    sync::watch,
-    task::JoinSet,
-    time::Instant,
-};
+use tokio::{io::AsyncRead, sync::watch, task::JoinSet, time::Instant};
 use tracing::debug;
 
 use super::{catalogue, list::Lists, meta, params::Params};
@@ -279,8 +274,9 @@ impl Gateway {
             Era::Legacy => session.state().listed_tools(snapshot, &session.principal, Instant::now()),
             Era::Modern => {
                 let all = 0..snapshot.registry.tools().len();
-                let is_listed =
-                    |position: &usize| snapshot.is_always_open(*position) && snapshot.is_visible(*position, &session.principal);
+                let is_listed = |position: &usize| {
+                    snapshot.is_always_open(*position) && snapshot.is_visible(*position, &session.principal)
+                };
                 all.filter(is_listed).collect()
             }
         };

@@ -32,14 +32,7 @@ pub(super) struct ToolError {
 impl ToolError {
     /// An error without a skill.
     pub(super) fn new(code: &'static str, tool: &str, message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self {
-            code,
-            tool: tool.to_owned(),
-            skill: None,
-            message: message.into(),
-            hint: hint.into(),
-            more: Vec::new(),
-        }
+        Self { code, tool: tool.to_owned(), skill: None, message: message.into(), hint: hint.into(), more: Vec::new() }
     }
 
     /// The tool result, as JSON.
@@ -109,7 +102,9 @@ fn inactive(refused: &Refused<'_>) -> ToolError {
         format!("`{tool}` is closed.")
     };
     let hint = match refused.skill {
-        Some(skill) => format!("Call skill_load with name \"{skill}\" first, then call the tool with the key it returns."),
+        Some(skill) => {
+            format!("Call skill_load with name \"{skill}\" first, then call the tool with the key it returns.")
+        }
         None => "No skill opens it; go on without it.".to_owned(),
     };
     ToolError { skill: refused.skill.map(str::to_owned), ..ToolError::new("inactive", tool, message, hint) }

@@ -38,7 +38,13 @@ pub(super) struct Lists(Mutex<(u64, HashMap<Key, Prepared>)>);
 
 impl Lists {
     /// The list of the tools at `visible` behind our own.
-    pub(super) fn prepared(&self, snapshot: &Snapshot, era: Era, principal: &Principal, visible: Vec<usize>) -> Prepared {
+    pub(super) fn prepared(
+        &self,
+        snapshot: &Snapshot,
+        era: Era,
+        principal: &Principal,
+        visible: Vec<usize>,
+    ) -> Prepared {
         let key = Key { era, principal: principal.clone(), visible };
         let mut store = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (generation, lists) = &mut *store;
@@ -59,7 +65,9 @@ fn prepare(snapshot: &Snapshot, key: &Key) -> Prepared {
     let mut tools = meta::definitions(snapshot, &key.principal, key.era);
     let intent = snapshot.config.intent;
     let all = snapshot.registry.tools();
-    tools.extend(key.visible.iter().filter_map(|position| all.get(*position)).map(|tool| tool.listed(intent).to_owned()));
+    tools.extend(
+        key.visible.iter().filter_map(|position| all.get(*position)).map(|tool| tool.listed(intent).to_owned()),
+    );
     let tools = tools.join(",");
     let mut hasher = DefaultHasher::new();
     tools.hash(&mut hasher);

@@ -85,7 +85,9 @@ fn type_of(property: &Value, root: &Value, depth: usize) -> String {
     let short = |name: &&str| match *name {
         "integer" => "int".into(),
         "boolean" => "bool".into(),
-        "array" => property.get("items").map_or_else(|| "any[]".into(), |items| format!("{}[]", type_of(items, root, depth + 1))),
+        "array" => property
+            .get("items")
+            .map_or_else(|| "any[]".into(), |items| format!("{}[]", type_of(items, root, depth + 1))),
         other => other.to_owned(),
     };
     names.iter().map(short).collect::<Vec<_>>().join("|")

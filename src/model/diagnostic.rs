@@ -161,7 +161,8 @@ mod tests {
     #[test]
     fn a_finding_reads_as_place_severity_code_message_hint() {
         let place = Place { file: "gatekey.toml".into(), line: 3, column: 7 };
-        let finding = Diagnostic::warning("gate-dead-prefix", "prefix `x_` matches no tool").at(place).hint("remove it");
+        let finding =
+            Diagnostic::warning("gate-dead-prefix", "prefix `x_` matches no tool").at(place).hint("remove it");
         insta::assert_snapshot!(finding, @r"
         gatekey.toml:3:7: warning[gate-dead-prefix]: prefix `x_` matches no tool
           hint: remove it

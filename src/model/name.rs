@@ -78,8 +78,7 @@ impl ExposedName {
 
 /// Whether model APIs take `name` as a tool's name.
 pub fn is_exposable(name: &str) -> bool {
-    (1..=NAME_CHARS).contains(&name.len())
-        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
+    (1..=NAME_CHARS).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
 }
 
 /// Six base32 characters (30 bits) of the SHA-256 of `bytes`.
@@ -92,10 +91,8 @@ fn short_hash(bytes: &[u8]) -> String {
 
 /// The names among `known` closest to `wanted`, best first, at most three; ties by name.
 pub fn did_you_mean<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let mut scored: Vec<(f64, &str)> = known
-        .map(|name| (strsim::jaro_winkler(wanted, name), name))
-        .filter(|(score, _)| *score > 0.8)
-        .collect();
+    let mut scored: Vec<(f64, &str)> =
+        known.map(|name| (strsim::jaro_winkler(wanted, name), name)).filter(|(score, _)| *score > 0.8).collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
     scored.into_iter().take(3).map(|(_, name)| name).collect()
 }

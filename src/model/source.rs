@@ -44,11 +44,7 @@ impl Source {
     /// # Errors
     /// The first syntax error of the file, as `config-syntax`.
     pub fn from_json(file: &Path, text: String) -> Result<Self, Vec<Diagnostic>> {
-        let options = jsonc_parser::ParseOptions {
-            allow_comments: true,
-            allow_trailing_commas: true,
-            ..strict_json()
-        };
+        let options = jsonc_parser::ParseOptions { allow_comments: true, allow_trailing_commas: true, ..strict_json() };
         let mut offsets = HashMap::new();
         let mut errors = Vec::new();
         let value = match jsonc_parser::parse_to_ast(&text, &jsonc_parser::CollectOptions::default(), &options) {
@@ -144,9 +140,8 @@ pub fn escaped(name: &str) -> String {
 pub fn check_version(source: &Source, newest: u64) -> Option<Diagnostic> {
     let found = source.value.get("version")?.as_u64()?;
     let message = format!("`version` is {found}, this program reads up to {newest}");
-    (found > newest).then(|| {
-        Diagnostic::error("config-newer", message).at(source.place("/version")).hint("use a newer gatekey")
-    })
+    (found > newest)
+        .then(|| Diagnostic::error("config-newer", message).at(source.place("/version")).hint("use a newer gatekey"))
 }
 
 fn strict_json() -> jsonc_parser::ParseOptions {
@@ -235,7 +230,8 @@ fn one_of(schema: &Value, error: &jsonschema::ValidationError<'_>) -> Option<Vec
 /// The members that the schema knows for the object at `pointer`.
 fn known_members(schema: &Value, instance: &Value, pointer: &str) -> Vec<String> {
     fn resolve<'a>(schema: &'a Value, part: &'a Value) -> &'a Value {
-        let target = part.get("$ref").and_then(Value::as_str).and_then(|path| schema.pointer(path.trim_start_matches('#')));
+        let target =
+            part.get("$ref").and_then(Value::as_str).and_then(|path| schema.pointer(path.trim_start_matches('#')));
         target.unwrap_or(part)
     }
     let mut at = schema;

@@ -1,6 +1,6 @@
 //! Builds a snapshot when something changed, and publishes it. The first one is built like any other.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use tokio::{sync::watch, time::Instant};
 
@@ -51,7 +51,12 @@ impl Files {
     }
 
     /// Makes a snapshot of this and of what upstreams offer.
-    pub fn snapshot(&self, generation: u64, upstreams: Vec<(UpstreamTools, UpstreamFacts)>, reserved: &[&str]) -> Snapshot {
+    pub fn snapshot(
+        &self,
+        generation: u64,
+        upstreams: Vec<(UpstreamTools, UpstreamFacts)>,
+        reserved: &[&str],
+    ) -> Snapshot {
         let (config, map, skills) = (Arc::clone(&self.config), self.map.clone(), Arc::clone(&self.skills));
         Snapshot::build(Inputs { generation, config, map, skills, upstreams }, reserved)
     }
@@ -66,8 +71,8 @@ impl Files {
     }
 }
 
-fn unreadable(file: &PathBuf, error: &std::io::Error) -> Diagnostic {
-    let place = Place { file: file.clone(), ..Place::default() };
+fn unreadable(file: &Path, error: &std::io::Error) -> Diagnostic {
+    let place = Place { file: file.into(), ..Place::default() };
     Diagnostic::error("config-syntax", format!("gating map cannot be read: {error}")).at(place)
 }
 

@@ -107,7 +107,8 @@ impl Walk<'_> {
         self.set.findings.append(&mut reader.findings);
         let Some(skill) = skill else { return };
         if let Some(first) = self.set.skills.get(&skill.name) {
-            let message = format!("skill `{}` is already in `{}`; this one is left out", skill.name, first.folder.display());
+            let message =
+                format!("skill `{}` is already in `{}`; this one is left out", skill.name, first.folder.display());
             self.set.findings.push(Diagnostic::warning("skill-duplicate", message).at(whole(file)));
         } else {
             self.set.skills.insert(skill.name.clone(), skill);
@@ -133,7 +134,9 @@ impl Reader<'_> {
             self.error("skill-too-large", 0, format!("the file is over {SKILL_BYTES} bytes"));
             return None;
         }
-        let bytes = fs::read(self.file).map_err(|error| self.error("skills-folder", 0, format!("cannot be read: {error}"))).ok()?;
+        let bytes = fs::read(self.file)
+            .map_err(|error| self.error("skills-folder", 0, format!("cannot be read: {error}")))
+            .ok()?;
         let document = parse(&bytes).map_err(|refusal| self.error(refusal.code, refusal.line, refusal.message)).ok()?;
         if document.was_quoted {
             self.warn("skill-frontmatter-quoted", "the header is not valid YAML; values were read as if in quotes");
@@ -190,7 +193,11 @@ impl Reader<'_> {
         };
         let text = text.trim().to_owned();
         if text.is_empty() {
-            self.error("skill-description-missing", 0, "the header has no `description`, so nobody could choose the skill");
+            self.error(
+                "skill-description-missing",
+                0,
+                "the header has no `description`, so nobody could choose the skill",
+            );
             return None;
         }
         if text.chars().count() > DESCRIPTION_CHARS {
@@ -366,7 +373,10 @@ mod tests {
         assert!(set.findings.is_empty(), "{:?}", set.findings);
         assert_eq!(set.skills.len(), 7);
         let orders = &set.skills["eshop-orders"];
-        assert_eq!(orders.references, ["references/common-cases.md", "references/order-states.md", "references/refund-rules.md"]);
+        assert_eq!(
+            orders.references,
+            ["references/common-cases.md", "references/order-states.md", "references/refund-rules.md"]
+        );
     }
 
     #[test]

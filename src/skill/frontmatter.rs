@@ -158,7 +158,9 @@ mod tests {
 
     fn outcome(text: &str) -> String {
         match parse(text.as_bytes()) {
-            Ok(document) => format!("{} | {:?} | {}", Value::Object(document.members), document.body, document.was_quoted),
+            Ok(document) => {
+                format!("{} | {:?} | {}", Value::Object(document.members), document.body, document.was_quoted)
+            }
             Err(refusal) => format!("{}:{}", refusal.code, refusal.line),
         }
     }
@@ -214,7 +216,10 @@ mod tests {
             assert_eq!(outcome(text), refusal, "{text:?}");
         }
         assert_eq!(parse(b"\xff\xfe-\0").unwrap_err().code, "skill-encoding");
-        assert_eq!(parse(b"---\nname: \xff\n---\n").unwrap_err(), Refusal::new("skill-encoding", 2, "the file is not UTF-8"));
+        assert_eq!(
+            parse(b"---\nname: \xff\n---\n").unwrap_err(),
+            Refusal::new("skill-encoding", 2, "the file is not UTF-8")
+        );
     }
 
     #[test]

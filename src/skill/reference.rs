@@ -70,7 +70,8 @@ mod tests {
         assert_eq!(read_reference(skill, "x.md").unwrap(), b"inside");
         assert_eq!(read_reference(skill, "./x.md").unwrap(), b"inside");
         let absolute = root.path().join("secret.md").to_string_lossy().into_owned();
-        for path in ["../secret.md", "x/../../secret.md", "x.md/", "X.md", "", ".", "SKILL.md/..", "x.md\0", &absolute] {
+        for path in ["../secret.md", "x/../../secret.md", "x.md/", "X.md", "", ".", "SKILL.md/..", "x.md\0", &absolute]
+        {
             assert!(matches!(read_reference(skill, path), Err(ReferenceError::NotListed(_))), "{path}");
         }
     }

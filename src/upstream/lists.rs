@@ -93,7 +93,11 @@ pub(super) async fn list_tools(peer: &Peer, upstream: &UpstreamName, hello: &Hel
     Ok(Listed { tools: walk.tools.into_values().collect(), findings: walk.findings })
 }
 
-async fn fetch(peer: &Peer, hello: &Hello, cursor: Option<&str>) -> Result<(Vec<Box<RawValue>>, Option<String>), ListError> {
+async fn fetch(
+    peer: &Peer,
+    hello: &Hello,
+    cursor: Option<&str>,
+) -> Result<(Vec<Box<RawValue>>, Option<String>), ListError> {
     let cursor = cursor.map(|cursor| format!(r#""cursor":{}"#, json_text(cursor)));
     let answer = peer.call("tools/list", &params(hello.era, cursor.as_deref()), LIST_PAGE).await?;
     let raw = match answer {

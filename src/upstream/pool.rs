@@ -26,7 +26,12 @@ pub struct Pool {
 
 impl Pool {
     /// Makes the links and starts them all at once; must be called within a runtime.
-    pub fn start(upstreams: &[Upstream], line_limit_bytes: usize, on_failure: OnFailure, guard: Option<Arc<Guard>>) -> Self {
+    pub fn start(
+        upstreams: &[Upstream],
+        line_limit_bytes: usize,
+        on_failure: OnFailure,
+        guard: Option<Arc<Guard>>,
+    ) -> Self {
         let shared = Arc::new(Shared { changes: watch::Sender::new(0), on_failure, guard, line_limit_bytes });
         let link = |upstream: &Upstream| Arc::new(Link::new(upstream.clone(), Arc::clone(&shared)));
         let links: Vec<Arc<Link>> = upstreams.iter().map(link).collect();

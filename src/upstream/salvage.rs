@@ -72,7 +72,11 @@ fn has_other_root(all: &[Member<'_>]) -> bool {
     member(&fields, "type").is_some_and(|kind| as_text(kind.value).as_deref() != Some("object"))
 }
 
-fn mend_schema<'a>(schema: Option<&Member<'a>>, edits: &mut Edits<'a>, text: &'a str) -> Result<Option<String>, &'static str> {
+fn mend_schema<'a>(
+    schema: Option<&Member<'a>>,
+    edits: &mut Edits<'a>,
+    text: &'a str,
+) -> Result<Option<String>, &'static str> {
     let Some(schema) = schema else {
         edits.insert(text, "inputSchema", r#"{"type":"object"}"#);
         return Ok(Some("inputSchema was missing".into()));
@@ -96,7 +100,8 @@ fn tool(name: &str, definition: String) -> Option<Tool> {
     let definition = RawValue::from_string(definition).ok()?;
     let all = members(definition.get())?;
     let input_schema = member(&all, "inputSchema")?.value.to_owned();
-    let description = member(&all, "description").and_then(|found| as_text(found.value)).unwrap_or_default().into_owned();
+    let description =
+        member(&all, "description").and_then(|found| as_text(found.value)).unwrap_or_default().into_owned();
     let annotations = member(&all, "annotations").and_then(|found| members(found.value.get())).unwrap_or_default();
     let hint = |key: &str| member(&annotations, key).is_some_and(|found| found.value.get() == "true");
     let effect = if hint("readOnlyHint") { Effect::Read } else { Effect::Write };

@@ -372,7 +372,8 @@ mod tests {
         assert!(!peer.cancel(2, "7", &params), "it is given up once");
         assert!(!peer.cancel(2, r#""7""#, &params), "a text is another id");
         assert_eq!(answer(&peer, r#"{"id":2,"result":{}}"#), None);
-        let cancelled = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2,"reason":"enough"}}"#;
+        let cancelled =
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2,"reason":"enough"}}"#;
         assert_eq!(sent(peer.outbox()).await, ["call", "call", cancelled]);
     }
 

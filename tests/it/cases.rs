@@ -24,7 +24,13 @@ fn open_all(proxy: &mut Proxy) -> Vec<String> {
     let mut opened = BTreeSet::new();
     for skill in skills.iter().filter_map(Value::as_str) {
         let loaded = proxy.load(skill);
-        opened.extend(loaded["tools"].as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str().map(str::to_owned)));
+        opened.extend(
+            loaded["tools"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(|tool| tool["name"].as_str().map(str::to_owned)),
+        );
     }
     opened.into_iter().collect()
 }
@@ -106,9 +112,10 @@ fn odd_names_are_exposed_apart_and_called_by_their_own() {
     for name in ["UPPER", "upper", "calendar_respond"] {
         assert!(exposed.contains(&name.to_owned()), "{name} needs no change");
     }
-    let expected: BTreeSet<&str> = "calendar.respond|calendar_respond|calendar/respond|fs read|a:b|naïve|工具|😀|UPPER|upper|-lead|9nine"
-        .split('|')
-        .collect();
+    let expected: BTreeSet<&str> =
+        "calendar.respond|calendar_respond|calendar/respond|fs read|a:b|naïve|工具|😀|UPPER|upper|-lead|9nine"
+            .split('|')
+            .collect();
     for tool in &exposed {
         proxy.call(tool, json!({}));
     }
@@ -131,7 +138,8 @@ fn a_malformed_tool_costs_itself_only_and_is_reported() {
         assert!(text_of(&proxy.call(tool, json!({}))).starts_with("ok:"), "{tool}");
     }
     let tools = proxy.list();
-    let upstream: Vec<&Value> = tools.iter().filter(|tool| !gatekey::gateway::META_TOOLS.contains(&tool["name"].as_str().unwrap())).collect();
+    let upstream: Vec<&Value> =
+        tools.iter().filter(|tool| !gatekey::gateway::META_TOOLS.contains(&tool["name"].as_str().unwrap())).collect();
     assert_eq!(upstream.len(), 7);
     for tool in upstream {
         assert_eq!(tool["inputSchema"]["type"], "object", "{tool}");
@@ -142,7 +150,12 @@ fn a_malformed_tool_costs_itself_only_and_is_reported() {
 
     let (code, stdout, _) = run(["check", "--config", case.clients_config().to_str().unwrap()]);
     assert_eq!(code, 1);
-    for finding in ["`string_type` of `mixed` is left out", "`null_schema` of `mixed` is left out", "entry 9 of `mixed` is left out", "`empty` of `mixed`: inputSchema got"] {
+    for finding in [
+        "`string_type` of `mixed` is left out",
+        "`null_schema` of `mixed` is left out",
+        "entry 9 of `mixed` is left out",
+        "`empty` of `mixed`: inputSchema got",
+    ] {
         assert!(stdout.contains(finding), "{finding} in {stdout}");
     }
 }
@@ -157,9 +170,11 @@ fn tool_errors_and_protocol_errors_stay_what_they_are() {
     let fails = proxy.call("fails", json!({}));
     assert_eq!(fails["isError"], true);
     assert_eq!(fails["content"].as_array().unwrap().len(), 2);
-    for (tool, code, message) in
-        [("rpc", -32602, "bad argument q"), ("custom", -32042, "sign in first"), ("odd", 7, "line one \"quoted\"\nline two")]
-    {
+    for (tool, code, message) in [
+        ("rpc", -32602, "bad argument q"),
+        ("custom", -32042, "sign in first"),
+        ("odd", 7, "line one \"quoted\"\nline two"),
+    ] {
         let id = proxy.ask("tools/call", json!({"name": tool}));
         let answer = proxy.answer_to(id);
         assert_eq!((&answer["error"]["code"], &answer["error"]["message"]), (&json!(code), &json!(message)));
@@ -204,7 +219,8 @@ fn a_cancellation_reaches_the_server_under_its_own_id_and_late_answers_surface_n
     }
     for (id, tool) in [(101, "slow"), (102, "stubborn")] {
         proxy.send(json!({"id": id, "method": "tools/call", "params": {"name": tool}}));
-        let in_journal = |messages: &[Value]| messages.iter().find(|message| message["params"]["name"] == tool).cloned();
+        let in_journal =
+            |messages: &[Value]| messages.iter().find(|message| message["params"]["name"] == tool).cloned();
         wait_until("the call arrives", 5 * SECOND, || in_journal(&case.journal("journal.jsonl")).is_some());
         let upstream_id = in_journal(&case.journal("journal.jsonl")).unwrap()["id"].clone();
         let reason = format!("enough of {tool}");
@@ -233,12 +249,15 @@ fn a_cancellation_reaches_the_server_under_its_own_id_and_late_answers_surface_n
     assert_eq!(n_cancelled(), 2, "ids that never were, and calls already answered, are nobody's");
 
     proxy.ask("tools/call", json!({"name": "slow"}));
-    wait_until("the call arrives", 5 * SECOND, || called(&case.journal("journal.jsonl")).iter().filter(|name| **name == "slow").count() == 2);
+    wait_until("the call arrives", 5 * SECOND, || {
+        called(&case.journal("journal.jsonl")).iter().filter(|name| **name == "slow").count() == 2
+    });
     proxy.close();
     wait_until("the call of a client that is gone is cancelled", 2 * SECOND, || n_cancelled() == 3);
-    let initialize_is_cancelled = case.journal("journal.jsonl").iter().any(|message| {
-        message["method"] == "notifications/cancelled" && message["params"]["requestId"] == 1
-    });
+    let initialize_is_cancelled = case
+        .journal("journal.jsonl")
+        .iter()
+        .any(|message| message["method"] == "notifications/cancelled" && message["params"]["requestId"] == 1);
     assert!(!initialize_is_cancelled);
 }
 
@@ -294,9 +313,13 @@ fn noise_on_stdout_is_passed_over_and_never_answered() {
         let id = proxy.ask("tools/call", json!({"name": "say", "arguments": {"kind": kind}}));
         assert_eq!(text_of(&proxy.answer_within(id, 5 * SECOND)["result"]), format!("said {kind}"));
     }
-    let own: BTreeSet<&str> = ["initialize", "notifications/initialized", "server/discover", "tools/list", "tools/call"].into();
+    let own: BTreeSet<&str> =
+        ["initialize", "notifications/initialized", "server/discover", "tools/list", "tools/call"].into();
     for message in case.journal("journal.jsonl") {
-        assert!(message.get("error").is_none() && own.contains(message["method"].as_str().unwrap_or_default()), "{message}");
+        assert!(
+            message.get("error").is_none() && own.contains(message["method"].as_str().unwrap_or_default()),
+            "{message}"
+        );
     }
     let log = proxy.stderr();
     assert!(log.contains("upstream=chatty"), "noise is logged with the upstream's name");
@@ -333,13 +356,18 @@ fn broken_upstreams_cost_the_others_nothing() {
     // Processes start slowly on a busy machine; an idle one takes 2 s.
     assert!(started.elapsed() < 6 * SECOND, "good worked after {:?}", started.elapsed());
 
-    proxy.wait_for("slow's tool is announced", 10 * SECOND, |message| message["method"] == "notifications/tools/list_changed");
+    proxy.wait_for("slow's tool is announced", 10 * SECOND, |message| {
+        message["method"] == "notifications/tools/list_changed"
+    });
     let slow = proxy.load("slow");
     assert_eq!(slow["tools"][0]["name"], "hello_slow");
-    let n_initialized = case.journal("journal-slow.jsonl").iter().filter(|message| message["method"] == "initialize").count();
+    let n_initialized =
+        case.journal("journal-slow.jsonl").iter().filter(|message| message["method"] == "initialize").count();
     assert_eq!(n_initialized, 1, "a slow server is started once");
 
-    for (skill, reasons) in [("quits", ["code 3", "config file not found"]), ("missing", ["no-such-program-here", "missing"])] {
+    for (skill, reasons) in
+        [("quits", ["code 3", "config file not found"]), ("missing", ["no-such-program-here", "missing"])]
+    {
         let asked = Instant::now();
         let loaded = proxy.load(skill);
         assert!(asked.elapsed() < 2 * SECOND);
@@ -395,13 +423,15 @@ fn nothing_is_left_running_when_the_proxy_is_killed() {
 /// `gatekey skills list --json` over the case's skills: name → (description, allowed tools).
 fn skills_of(case: &Case) -> (Vec<(String, String, Value)>, Vec<Value>) {
     let folder = case.folder.join("skills");
-    let config = case.own_config(&format!("skills = [{}]\n[upstreams.none]\ncommand = \"no-such-program-here\"", json!(folder)));
+    let config =
+        case.own_config(&format!("skills = [{}]\n[upstreams.none]\ncommand = \"no-such-program-here\"", json!(folder)));
     let (code, stdout, stderr) = run(["skills", "list", "--json", "--config", config.to_str().unwrap()]);
     assert_eq!(code, 4, "its only upstream is missing: {stderr}");
     let envelope: Value = serde_json::from_str(&stdout).unwrap();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let skills = envelope["data"].as_array().into_iter().flatten().filter(|skill| skill["origin"] == "folder");
-    let skills = skills.map(|skill| (text(&skill["name"]), text(&skill["description"]), skill["allowed_tools"].clone()));
+    let skills =
+        skills.map(|skill| (text(&skill["name"]), text(&skill["description"]), skill["allowed_tools"].clone()));
     (skills.collect(), envelope["diagnostics"].as_array().cloned().unwrap_or_default())
 }
 
@@ -423,7 +453,9 @@ fn prose_that_is_not_yaml_is_recovered_with_its_restriction_or_refused_with_its_
     }
     for name in ["tab", "dup", "unclosed"] {
         assert!(skills.iter().all(|(known, ..)| known != name), "{name} is refused");
-        let is_its = |finding: &&Value| finding["at"]["file"].as_str().is_some_and(|file| file.ends_with(&format!("{name}/SKILL.md")));
+        let is_its = |finding: &&Value| {
+            finding["at"]["file"].as_str().is_some_and(|file| file.ends_with(&format!("{name}/SKILL.md")))
+        };
         let finding = findings.iter().find(is_its).unwrap_or_else(|| panic!("{name} has a finding"));
         assert!(finding["at"]["line"].as_u64().is_some_and(|line| line > 0), "{finding}");
     }
@@ -440,14 +472,23 @@ fn skills_saved_by_other_editors_load_alike_and_are_not_changed() {
         .collect();
     let before: Vec<Vec<u8>> = all.iter().map(|name| bytes_of(name)).collect();
     let (skills, findings) = skills_of(&case);
-    for name in ["lf", "crlf", "bom", "bom-crlf", "mixed", "no-final-newline", "header-only", "trailing-blanks", "rule-in-body"] {
+    for name in
+        ["lf", "crlf", "bom", "bom-crlf", "mixed", "no-final-newline", "header-only", "trailing-blanks", "rule-in-body"]
+    {
         let found = skills.iter().find(|(known, ..)| known == name).unwrap_or_else(|| panic!("{name} is loaded"));
         assert_eq!((found.1.as_str(), &found.2), ("Saved with another editor", &json!(["alpha/read"])), "{name}");
     }
     for name in ["cr", "dots-end", "blank-first", "utf16"] {
         match skills.iter().find(|(known, ..)| known == name) {
-            Some(found) => assert_eq!((found.1.as_str(), &found.2), ("Saved with another editor", &json!(["alpha/read"])), "{name}"),
-            None => assert!(findings.iter().any(|finding| finding["at"]["file"].as_str().is_some_and(|file| file.contains(name))), "{name}"),
+            Some(found) => assert_eq!(
+                (found.1.as_str(), &found.2),
+                ("Saved with another editor", &json!(["alpha/read"])),
+                "{name}"
+            ),
+            None => assert!(
+                findings.iter().any(|finding| finding["at"]["file"].as_str().is_some_and(|file| file.contains(name))),
+                "{name}"
+            ),
         }
     }
     let config = case.path("gatekey.toml");
@@ -472,9 +513,13 @@ fn variables_are_expanded_once_everywhere_and_a_missing_one_is_named() {
     proxy.initialize();
     let opened = open_all(&mut proxy);
     assert_eq!(opened, ["empty_show", "escaped_show", "fallback_show", "plain_show", "show"]);
-    for (tool, argument) in
-        [("show", value), ("fallback_show", "fallback"), ("empty_show", ""), ("plain_show", "$MX_SET"), ("escaped_show", "${MX_SET}")]
-    {
+    for (tool, argument) in [
+        ("show", value),
+        ("fallback_show", "fallback"),
+        ("empty_show", ""),
+        ("plain_show", "$MX_SET"),
+        ("escaped_show", "${MX_SET}"),
+    ] {
         let shown: Value = serde_json::from_str(text_of(&proxy.call(tool, json!({})))).unwrap();
         assert_eq!(shown["arg"], json!([argument]), "{tool}");
         if tool == "show" {
@@ -482,12 +527,19 @@ fn variables_are_expanded_once_everywhere_and_a_missing_one_is_named() {
         }
     }
     let log = proxy.stderr();
-    for part in ["upstream `unset`: `args.1`: variable `MX_UNSET` is not set", "upstream `unset`: `env.OUT_TOKEN`", "upstream `unclosed`", "header `Authorization` holds a line end"] {
+    for part in [
+        "upstream `unset`: `args.1`: variable `MX_UNSET` is not set",
+        "upstream `unset`: `env.OUT_TOKEN`",
+        "upstream `unclosed`",
+        "header `Authorization` holds a line end",
+    ] {
         assert!(log.contains(part), "{part} in {log}");
     }
     let unset = proxy.load("unset");
     assert!(unset["warnings"][0].as_str().unwrap_or_default().contains("MX_UNSET"), "{unset}");
-    assert!(!log.contains("s3cr3t") && !proxy.raw.iter().any(|line| line.contains("s3cr3t") && !line.contains("OUT_TOKEN")));
+    assert!(
+        !log.contains("s3cr3t") && !proxy.raw.iter().any(|line| line.contains("s3cr3t") && !line.contains("OUT_TOKEN"))
+    );
 
     let mut check = gatekey();
     check.args(["check", "--config"]).arg(&config).env("MX_SET", value).env("MX_EMPTY", "").env("MX_OTHER", "other");
@@ -509,8 +561,23 @@ fn files_case() -> (Case, std::path::PathBuf) {
 }
 
 /// Spellings of closed tools that somebody may try.
-const SPELLINGS: &[&str] =
-    &["write", "delete", "delete_all", "DELETE", "delete ", " delete", "delete\t", "dеlete", "ｄelete", "files/delete", "files_delete", "files__delete", "mcp__files__delete", "read\u{0}", ""];
+const SPELLINGS: &[&str] = &[
+    "write",
+    "delete",
+    "delete_all",
+    "DELETE",
+    "delete ",
+    " delete",
+    "delete\t",
+    "dеlete",
+    "ｄelete",
+    "files/delete",
+    "files_delete",
+    "files__delete",
+    "mcp__files__delete",
+    "read\u{0}",
+    "",
+];
 
 #[test]
 fn a_closed_tool_cannot_be_called_by_any_path_in_any_era() {
@@ -536,7 +603,8 @@ fn a_closed_tool_cannot_be_called_by_any_path_in_any_era() {
         assert_eq!(described["structuredContent"]["tools"], json!([]), "{spelling:?}");
     }
     // The same without any key, and with keys that were made up.
-    for key in [json!(null), json!(""), json!("writer.aaaaaa"), json!("writer"), json!(key.replace("reader", "writer"))] {
+    for key in [json!(null), json!(""), json!("writer.aaaaaa"), json!("writer"), json!(key.replace("reader", "writer"))]
+    {
         for result in [
             proxy.modern_call("read", json!({})),
             proxy.modern_call("tool_call_write", json!({"key": key, "name": "write"})),
@@ -548,14 +616,21 @@ fn a_closed_tool_cannot_be_called_by_any_path_in_any_era() {
     for (method, params) in [
         ("resources/read", json!({"uri": "file:///secret.txt"})),
         ("prompts/get", json!({"name": "wipe"})),
-        ("completion/complete", json!({"ref": {"type": "ref/prompt", "name": "wipe"}, "argument": {"name": "x", "value": "d"}})),
+        (
+            "completion/complete",
+            json!({"ref": {"type": "ref/prompt", "name": "wipe"}, "argument": {"name": "x", "value": "d"}}),
+        ),
         ("files/delete", json!({})),
     ] {
         let id = proxy.ask(method, params);
         assert!(proxy.answer_to(id)["error"].is_object(), "{method}");
     }
     let found = proxy.call("tool_describe", json!({"query": "delete write file"}));
-    assert_eq!(names(found["structuredContent"]["tools"].as_array().unwrap()), ["read"], "search shows open tools only");
+    assert_eq!(
+        names(found["structuredContent"]["tools"].as_array().unwrap()),
+        ["read"],
+        "search shows open tools only"
+    );
     assert_eq!(called(&case.journal("journal.jsonl")), [""; 0]);
     assert_eq!(text_of(&proxy.call("read", json!({}))), "ok:read");
     let by_key = proxy.modern_call("tool_call_write", json!({"key": key, "name": "read"}));
@@ -577,7 +652,8 @@ fn loading_and_unloading_reach_this_session_at_once_and_no_other() {
     let load = writer.ask("tools/call", json!({"name": "skill_load", "arguments": {"name": "writer"}}));
     writer.answer_to(load);
     // On the raw lines the notice stands before the answer.
-    let notice = writer.raw.iter().position(|line| line.contains("notifications/tools/list_changed")).expect("a notice came");
+    let notice =
+        writer.raw.iter().position(|line| line.contains("notifications/tools/list_changed")).expect("a notice came");
     let answer = writer.raw.iter().position(|line| line.contains("\"skill\":\"writer\"")).expect("the answer came");
     assert!(notice < answer, "{:?}", writer.raw);
     assert_eq!(upstream_names(&writer.list()), ["read", "write"]);

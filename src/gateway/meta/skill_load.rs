@@ -5,7 +5,7 @@ use std::{fmt::Write as _, sync::Arc};
 use serde_json::{Value, json, value::RawValue};
 use tokio::{task::JoinSet, time::Instant};
 
-use super::{define, lasting, skill, text};
+use super::serve::{define, lasting, skill, text};
 use crate::{
     catalog::{CatalogSkill, Origin, Snapshot},
     gateway::{
@@ -35,7 +35,7 @@ pub(super) fn definition(snapshot: &Snapshot, principal: &Principal, texts: Text
     }
     let again = json!({"type": "boolean", "description": "Return the playbook although it was loaded before."});
     let schema = json!({"type": "object", "properties": {"name": name, "again": again}, "required": ["name"]});
-    define("skill_load", &texts.load_description, schema, super::read_only())
+    define("skill_load", &texts.load_description, schema, super::serve::read_only())
 }
 
 /// Answers at once, or once the upstream whose tools the skill opens has had its time to start.
@@ -54,7 +54,9 @@ pub(super) fn call(gateway: &Arc<Gateway>, request: &Request<'_>, arguments: &Pa
         gateway.published().await;
         let raw = |text| RawValue::from_string(text).ok();
         let (outer, own) = (raw(outer), raw(own));
-        let (Some(params), Some(arguments)) = (Params::read(outer.as_deref()), Params::read(own.as_deref())) else { return };
+        let (Some(params), Some(arguments)) = (Params::read(outer.as_deref()), Params::read(own.as_deref())) else {
+            return;
+        };
         let request = Request { session: &session, snapshot: gateway.store.load(), era, id, params };
         let outcome = load(&gateway, &request, &arguments);
         request.answer(outcome.unwrap_or_else(|error| error.to_result()));

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{define, lasting, skill, text};
+use super::serve::{define, lasting, skill, text};
 use crate::{
     gateway::{dispatch::Request, error::ToolError, params::Params},
     skill::{ReferenceError, read_reference},
@@ -13,7 +13,12 @@ pub(super) fn definition() -> Value {
         "skill": {"type": "string", "description": "Name of the skill."},
         "path": {"type": "string", "description": "One of the references that skill_load listed."},
     }});
-    define("skill_read_reference", "Reads one reference file of a skill. Opens no tools.", schema, super::read_only())
+    define(
+        "skill_read_reference",
+        "Reads one reference file of a skill. Opens no tools.",
+        schema,
+        super::serve::read_only(),
+    )
 }
 
 pub(super) fn call(request: &Request<'_>, arguments: &Params<'_>) -> Result<Value, ToolError> {
@@ -28,7 +33,8 @@ pub(super) fn call(request: &Request<'_>, arguments: &Params<'_>) -> Result<Valu
         if let ReferenceError::Unreadable { source, .. } = &error {
             tracing::warn!(skill = %skill.name, path, %source, "reference cannot be read");
         }
-        let hint = listed().map_or_else(|| "The skill has no references.".to_owned(), |list| format!("It has: {list}."));
+        let hint =
+            listed().map_or_else(|| "The skill has no references.".to_owned(), |list| format!("It has: {list}."));
         ToolError::new("unknown_reference", "skill_read_reference", format!("Skill `{}`: {error}.", skill.name), hint)
     })?;
     let structured = json!({"skill": skill.name.as_str(), "path": path, "size_bytes": bytes.len()});

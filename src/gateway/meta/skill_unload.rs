@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{define, skill, text};
+use super::serve::{define, skill, text};
 use crate::gateway::{
     dispatch::{Gateway, Request},
     error::ToolError,
@@ -12,7 +12,7 @@ use crate::gateway::{
 pub(super) fn definition() -> Value {
     let name = json!({"type": "string", "description": "Name of a loaded skill."});
     let schema = json!({"type": "object", "properties": {"name": name}, "required": ["name"]});
-    define("skill_unload", "Closes the tools of a loaded skill again.", schema, super::read_only())
+    define("skill_unload", "Closes the tools of a loaded skill again.", schema, super::serve::read_only())
 }
 
 pub(super) fn call(gateway: &Gateway, request: &Request<'_>, arguments: &Params<'_>) -> Result<Value, ToolError> {

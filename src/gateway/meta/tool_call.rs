@@ -6,7 +6,7 @@ use std::{borrow::Cow, sync::Arc};
 use serde_json::{Value, json, value::RawValue};
 use tokio::task::JoinSet;
 
-use super::{KeyWorth, define, object_of, text, worth};
+use super::serve::{KeyWorth, define, object_of, text, worth};
 use crate::{
     config::Intent,
     gateway::{

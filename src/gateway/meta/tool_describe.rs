@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{KeyWorth, define, skill, worth};
+use super::serve::{KeyWorth, define, skill, worth};
 use crate::{
     catalog::OpenSkills,
     gate::policy::Decision,
@@ -25,7 +25,7 @@ pub(super) fn definition() -> Value {
         "skill": {"type": "string", "description": "Only tools of this skill."},
         "limit": {"type": "integer", "minimum": 1, "maximum": DESCRIBE_TOOLS, "description": "At most so many tools."},
     }});
-    define("tool_describe", "Returns the full definitions of opened tools.", schema, super::read_only())
+    define("tool_describe", "Returns the full definitions of opened tools.", schema, super::serve::read_only())
 }
 
 pub(super) fn call(gateway: &Gateway, request: &Request<'_>, arguments: &Params<'_>) -> Result<Value, ToolError> {
@@ -33,13 +33,18 @@ pub(super) fn call(gateway: &Gateway, request: &Request<'_>, arguments: &Params<
     let worth = worth(gateway, request, key.as_deref());
     let of_key = if let KeyWorth::Opens(name) = &worth { Some(name) } else { None };
     let open = open_to(request.session, request.era, of_key);
-    let limit = arguments.raw("limit").and_then(|raw| raw.get().parse().ok()).unwrap_or(DESCRIBE_TOOLS).clamp(1, DESCRIBE_TOOLS);
+    let limit = arguments
+        .raw("limit")
+        .and_then(|raw| raw.get().parse().ok())
+        .unwrap_or(DESCRIBE_TOOLS)
+        .clamp(1, DESCRIBE_TOOLS);
     let within = match arguments.text_of("skill") {
         Some(name) => Some(skill(request, "tool_describe", &name)?.tools.clone()),
         None => None,
     };
     let is_within = |position: usize| within.as_ref().is_none_or(|tools| tools.binary_search(&position).is_ok());
-    let names: Vec<String> = arguments.raw("names").and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    let names: Vec<String> =
+        arguments.raw("names").and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
     let (found, closed) = if names.is_empty() {
         let query = arguments.text_of("query").unwrap_or_default();
         (best(request, &open, &query, is_within), Vec::new())
@@ -49,7 +54,9 @@ pub(super) fn call(gateway: &Gateway, request: &Request<'_>, arguments: &Params<
     let found: Vec<usize> = found.into_iter().take(limit).collect();
     if request.era == Era::Legacy {
         let tools = request.snapshot.registry.tools();
-        gateway.change_own_list(request.session, |state| found.iter().for_each(|position| state.ask(&tools[*position].exposed)));
+        gateway.change_own_list(request.session, |state| {
+            found.iter().for_each(|position| state.ask(&tools[*position].exposed))
+        });
     }
     Ok(result(request, &found, &closed))
 }
@@ -82,7 +89,8 @@ fn by_name(
 /// Positions of the open tools that share words with `query`, best first; all of them where it has no words.
 fn best(request: &Request<'_>, open: &OpenSkills, query: &str, is_within: impl Fn(usize) -> bool) -> Vec<usize> {
     let snapshot = &request.snapshot;
-    let words: Vec<String> = query.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase).filter(|word| word.len() > 1).collect();
+    let words: Vec<String> =
+        query.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase).filter(|word| word.len() > 1).collect();
     let mut scored: Vec<(usize, usize)> = Vec::new();
     for (position, tool) in snapshot.registry.tools().iter().enumerate() {
         let is_known = snapshot.is_visible(position, &request.session.principal) && snapshot.is_open(position, open);
@@ -90,7 +98,8 @@ fn best(request: &Request<'_>, open: &OpenSkills, query: &str, is_within: impl F
             continue;
         }
         let (name, text) = (tool.exposed.as_str().to_lowercase(), tool.tool.description.to_lowercase());
-        let score = |word: &String| 3 * usize::from(name.contains(word.as_str())) + usize::from(text.contains(word.as_str()));
+        let score =
+            |word: &String| 3 * usize::from(name.contains(word.as_str())) + usize::from(text.contains(word.as_str()));
         scored.push((words.iter().map(score).sum(), position));
     }
     scored.retain(|(score, _)| *score > 0 || words.is_empty());
@@ -110,8 +119,7 @@ fn result(request: &Request<'_>, found: &[usize], closed: &[ToolError]) -> Value
         "No opened tool matches. Load the skill that has it first.".clone_into(&mut text);
     }
     let parsed: Vec<Value> = tools.iter().map(|tool| serde_json::from_str(tool).unwrap_or_default()).collect();
-    let closed_names: Vec<Value> =
-        closed.iter().map(|error| error.to_result()["structuredContent"].clone()).collect();
+    let closed_names: Vec<Value> = closed.iter().map(|error| error.to_result()["structuredContent"].clone()).collect();
     let content = json!([{"type": "text", "text": text.trim_start()}]);
     json!({
         "content": content,

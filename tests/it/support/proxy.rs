@@ -102,9 +102,8 @@ impl Proxy {
 
     /// Waits for the first message that `is_wanted`; others stay.
     pub(crate) fn wait_for(&mut self, what: &str, most: Duration, is_wanted: impl Fn(&Value) -> bool) -> Value {
-        self.find(most, &is_wanted).unwrap_or_else(|| {
-            panic!("not within {most:?}: {what}\nheld: {:?}\nstderr: {}", self.held, self.stderr())
-        })
+        self.find(most, &is_wanted)
+            .unwrap_or_else(|| panic!("not within {most:?}: {what}\nheld: {:?}\nstderr: {}", self.held, self.stderr()))
     }
 
     fn find(&mut self, most: Duration, is_wanted: &impl Fn(&Value) -> bool) -> Option<Value> {
@@ -115,7 +114,8 @@ impl Proxy {
             }
             match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(line) => {
-                    let message = serde_json::from_str(&line).unwrap_or_else(|error| panic!("stdout has `{line}`: {error}"));
+                    let message =
+                        serde_json::from_str(&line).unwrap_or_else(|error| panic!("stdout has `{line}`: {error}"));
                     self.raw.push(line);
                     self.held.push_back(message);
                 }
@@ -130,7 +130,9 @@ impl Proxy {
     }
 
     pub(crate) fn answer_within(&mut self, id: u64, most: Duration) -> Value {
-        self.wait_for(&format!("the answer to {id}"), most, |message| message["id"] == id && message.get("method").is_none())
+        self.wait_for(&format!("the answer to {id}"), most, |message| {
+            message["id"] == id && message.get("method").is_none()
+        })
     }
 
     /// Asks and returns the result.

@@ -1,0 +1,52 @@
+//! From the process's arguments to a command and its exit code.
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use super::{
+    args::{Args, Command},
+    check,
+    exit::{Exit, Failed},
+    misc,
+    output::Output,
+    proxy, skills, tools,
+};
+
+/// Runs the command that the process's arguments name.
+pub fn main() -> ExitCode {
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_some_and(|word| word == crate::wire::guard::COMMAND) {
+        crate::wire::guard::run(std::io::stdin().lock());
+        return ExitCode::SUCCESS;
+    }
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            let is_help = !error.use_stderr();
+            // Nobody is left to tell if this fails.
+            error.print().ok();
+            return if is_help { Exit::Done.into() } else { Exit::Usage.into() };
+        }
+    };
+    let output = Output::new(&args.common);
+    output.init_log(&args.common);
+    match run(&args, &output) {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            output.error(&error);
+            error.exit.into()
+        }
+    }
+}
+
+fn run(args: &Args, output: &Output) -> Result<Exit, Failed> {
+    match &args.command {
+        Command::Proxy(proxy) => proxy::run(proxy),
+        Command::Tools(tools) => tools::run(tools, output),
+        Command::Skills(skills) => skills::run(skills, output),
+        Command::Check(check) => check::run(check, output),
+        Command::Schema { of } => misc::schema(*of, output),
+        Command::Completions { shell } => misc::completions(*shell, output),
+    }
+}

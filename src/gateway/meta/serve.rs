@@ -1,0 +1,166 @@
+//! Names, definitions and calls of the meta-tools, and what they have in common.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json, value::RawValue};
+use tokio::task::JoinSet;
+
+use super::{skill_load, skill_read_reference, skill_unload, tool_call, tool_describe};
+use crate::{
+    catalog::{CatalogSkill, Snapshot},
+    gate::key::claimed_skill,
+    gateway::{
+        catalogue,
+        dispatch::{Gateway, Request},
+        error::ToolError,
+        params::Params,
+    },
+    model::{
+        name::{SkillName, did_you_mean},
+        principal::Principal,
+        tool::Effect,
+    },
+    wire::{envelope::as_text, era::Era},
+};
+
+/// Names that no upstream tool may have.
+pub const NAMES: &[&str] = &[
+    "skill_load",
+    "skill_read_reference",
+    "tool_describe",
+    "tool_call_read",
+    "tool_call_write",
+    "skill_unload",
+    "skill_search",
+];
+
+/// The definitions for `tools/list`, in their fixed order, each as JSON.
+pub(in crate::gateway) fn definitions(snapshot: &Snapshot, principal: &Principal, era: Era) -> Vec<String> {
+    let texts = catalogue::texts(snapshot, principal);
+    let intent = snapshot.config.intent;
+    let mut tools = vec![
+        skill_load::definition(snapshot, principal, texts),
+        skill_read_reference::definition(),
+        tool_describe::definition(),
+        tool_call::definition("tool_call_read", intent),
+        tool_call::definition("tool_call_write", intent),
+    ];
+    if era == Era::Legacy {
+        tools.push(skill_unload::definition());
+    }
+    tools.iter().map(Value::to_string).collect()
+}
+
+/// Serves a call of a meta-tool.
+pub(in crate::gateway) fn call(gateway: &Arc<Gateway>, request: &Request<'_>, name: &str, tasks: &mut JoinSet<()>) {
+    let Some(arguments) = object_of(request.params.raw("arguments")) else {
+        let error = ToolError::new(
+            "invalid_arguments",
+            name,
+            "The arguments are not an object.",
+            "Call it again with an object.",
+        );
+        return request.answer(error.to_result());
+    };
+    let Some(arguments) = Params::read(Some(&arguments)) else { return };
+    let outcome = match (name, request.era) {
+        ("skill_load", _) => return skill_load::call(gateway, request, &arguments, tasks),
+        ("skill_read_reference", _) => skill_read_reference::call(request, &arguments),
+        ("tool_describe", _) => tool_describe::call(gateway, request, &arguments),
+        ("tool_call_read", _) => return tool_call::call(gateway, request, &arguments, Some(Effect::Read), tasks),
+        ("tool_call_write", _) => return tool_call::call(gateway, request, &arguments, None, tasks),
+        ("skill_unload", Era::Legacy) => skill_unload::call(gateway, request, &arguments),
+        _ => {
+            let hint = "Use only the names that you were given.";
+            Err(ToolError::new("not_found", name, format!("There is no tool `{name}`."), hint))
+        }
+    };
+    request.answer(outcome.unwrap_or_else(|error| error.to_result()));
+}
+
+/// An object, also where it comes as a text or not at all; some models write arguments so.
+pub(super) fn object_of(raw: Option<&RawValue>) -> Option<Box<RawValue>> {
+    let Some(raw) = raw.filter(|raw| raw.get() != "null") else { return RawValue::from_string("{}".into()).ok() };
+    if raw.get().starts_with('{') {
+        return Some(raw.to_owned());
+    }
+    let text = as_text(raw)?;
+    if text.trim().is_empty() {
+        return RawValue::from_string("{}".into()).ok();
+    }
+    RawValue::from_string(text.into_owned()).ok().filter(|raw| raw.get().trim_start().starts_with('{'))
+}
+
+/// The skill called `name`, or the error that says which there are.
+pub(super) fn skill<'a>(request: &'a Request<'_>, tool: &str, name: &str) -> Result<&'a CatalogSkill, ToolError> {
+    let snapshot = &request.snapshot;
+    let principal = &request.session.principal;
+    let known = snapshot.skills.get(name.trim()).filter(|skill| snapshot.knows_skill(skill, principal));
+    known.ok_or_else(|| {
+        let names = || catalogue::listed(snapshot, principal).into_iter().map(|skill| skill.name.as_str());
+        let close = did_you_mean(name, names());
+        let hint = match close.as_slice() {
+            [] => {
+                let some: Vec<&str> = names().take(20).collect();
+                format!("There are: {}.", some.join(", "))
+            }
+            close => format!("Did you mean `{}`?", close.join("`, `")),
+        };
+        let message = format!("There is no skill `{}`.", crate::model::tool::cut(name, 100));
+        ToolError::new("unknown_skill", tool, message, hint)
+    })
+}
+
+/// A required text, under the first of these names that is there.
+pub(super) fn text(arguments: &Params<'_>, tool: &str, names: &[&str]) -> Result<String, ToolError> {
+    let found = names.iter().find_map(|name| arguments.text_of(name)).filter(|text| !text.trim().is_empty());
+    found.map(std::borrow::Cow::into_owned).ok_or_else(|| {
+        let name = names.first().copied().unwrap_or_default();
+        let hint = format!("Call it again with `{name}`, a text.");
+        ToolError::new("invalid_arguments", tool, format!("`{name}` is missing."), hint)
+    })
+}
+
+/// What a key is worth.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum KeyWorth {
+    /// None came.
+    Absent,
+    /// It opens this skill.
+    Opens(SkillName),
+    /// It opens nothing, or nothing any more.
+    Stale,
+}
+
+pub(super) fn worth(gateway: &Gateway, request: &Request<'_>, key: Option<&str>) -> KeyWorth {
+    let Some(key) = key.map(str::trim).filter(|key| !key.is_empty()) else { return KeyWorth::Absent };
+    let skill = claimed_skill(key).and_then(|name| request.snapshot.skills.get(name));
+    match skill {
+        Some(skill) if gateway.secret.key(&request.session.principal, &skill.name, &skill.patterns) == key => {
+            KeyWorth::Opens(skill.name.clone())
+        }
+        _ => KeyWorth::Stale,
+    }
+}
+
+/// The part of a definition that all meta-tools share.
+pub(super) fn define(name: &str, description: &str, schema: Value, annotations: Value) -> Value {
+    json!({
+        "name": name,
+        "description": description,
+        "inputSchema": schema,
+        "annotations": annotations,
+        // Hosts that search tools instead of listing them must not hide the way in.
+        "_meta": {"anthropic/alwaysLoad": true},
+    })
+}
+
+pub(super) fn read_only() -> Value {
+    json!({"readOnlyHint": true, "idempotentHint": true, "openWorldHint": false})
+}
+
+/// A result whose text is for the model, and which hosts should keep.
+pub(super) fn lasting(text: &str, structured: Value) -> Value {
+    let content = json!([{"type": "text", "text": text, "annotations": {"audience": ["assistant"], "priority": 1}}]);
+    json!({"content": content, "structuredContent": structured})
+}
