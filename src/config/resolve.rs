@@ -76,22 +76,39 @@ fn host_of(url: &str) -> String {
     authority.rsplit('@').next().unwrap_or_default().split(':').next().unwrap_or_default().to_owned()
 }
 
+/// Programs that start another one, which is the server.
+const LAUNCHERS: &[&str] =
+    &["npx", "uvx", "bunx", "node", "deno", "bun", "python", "python3", "pnpm", "uv", "sh", "bash", "env", "cmd"];
+/// Words between a launcher and what it launches.
+const LAUNCHER_WORDS: &[&str] = &["run", "dlx", "exec", "tool"];
+/// File and folder names that say nothing about the server in them.
+const EMPTY_NAMES: &[&str] = &["index", "main", "__main__", "cli", "server", "dist", "build", "src", "bin", "lib"];
+
 /// The program's name without folder and ending; behind a launcher, that of what it launches.
 fn program_name(words: &[String]) -> String {
-    const LAUNCHERS: &[&str] = &["npx", "uvx", "bunx", "node", "deno", "bun", "python", "python3", "pnpm", "uv", "sh"];
-    let stem = |word: &str| {
-        let file = word.rsplit(['/', '\\']).next().unwrap_or(word);
-        let file = file.split_once('@').map_or(file, |(name, _)| name);
-        let endings = [".js", ".mjs", ".py", ".ts", ".exe", ".cmd", ".sh"];
-        endings.iter().find_map(|ending| file.strip_suffix(ending)).unwrap_or(file).to_owned()
-    };
-    let is_word = |word: &&String| !word.starts_with('-') && !["run", "dlx", "exec", "tool"].contains(&word.as_str());
-    let own = stem(words.first().map_or("", String::as_str));
-    let behind = words.iter().skip(1).find(is_word).map(|word| stem(word));
-    match behind {
-        Some(behind) if LAUNCHERS.contains(&own.as_str()) && !behind.is_empty() => behind,
-        _ => own,
+    let is_word =
+        |word: &&String| !word.starts_with('-') && !word.contains('=') && !LAUNCHER_WORDS.contains(&word.as_str());
+    let mut rest = words.iter().skip(1).filter(is_word);
+    let mut name = words.first().map(|word| telling_part(word)).unwrap_or_default();
+    while LAUNCHERS.contains(&name.as_str()) {
+        match rest.next().map(|word| telling_part(word)).filter(|name| !name.is_empty()) {
+            Some(launched) => name = launched,
+            None => break,
+        }
     }
+    name
+}
+
+/// The last part of a path, without version and ending, that says what the program is.
+fn telling_part(word: &str) -> String {
+    let endings = [".js", ".mjs", ".cjs", ".py", ".ts", ".exe", ".cmd", ".sh"];
+    let stem = |part: &str| {
+        let part = part.split_once('@').map_or(part, |(name, _)| name);
+        endings.iter().find_map(|ending| part.strip_suffix(ending)).unwrap_or(part).to_owned()
+    };
+    let parts: Vec<String> = word.split(['/', '\\']).map(stem).filter(|part| !part.is_empty()).collect();
+    let telling = parts.iter().rev().find(|part| !EMPTY_NAMES.contains(&part.as_str()));
+    telling.or(parts.last()).cloned().unwrap_or_default()
 }
 
 fn free_name(name: &UpstreamName, taken: &[Upstream]) -> UpstreamName {
@@ -115,6 +132,9 @@ mod tests {
             ("npx -y @modelcontextprotocol/server-everything@2026.8.31 stdio", "server-everything"),
             ("uvx mcp-server-git --repository .", "mcp-server-git"),
             ("node 'my servers/shop.mjs' x", "shop"),
+            ("node /opt/node_modules/@modelcontextprotocol/server-memory/dist/index.js", "server-memory"),
+            ("env A=1 B=/x/y node ./notes/build/index.js", "notes"),
+            ("python3 server.py", "server"),
             ("https://user@mcp.example.com:8443/mcp?x=1", "mcp.example.com"),
         ] {
             assert_eq!(ad_hoc(text, &Environment::default()).unwrap().name.as_str(), name, "{text}");

@@ -35,6 +35,15 @@ impl Case {
         case
     }
 
+    /// Takes the servers of another file as they are.
+    pub(crate) fn of_file(file: &Path) -> Self {
+        let text = std::fs::read_to_string(file).expect("the file is there");
+        let mut parsed: Value = serde_json::from_str(&text).expect("the file is JSON");
+        let Value::Object(servers) = parsed["mcpServers"].take() else { panic!("the file has mcpServers") };
+        let scratch = tempfile::tempdir().expect("there is room");
+        Self { folder: root().into(), scratch, servers }
+    }
+
     fn with_full_paths(&self, mut server: Value) -> Value {
         let mut arguments: Vec<String> =
             server["args"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
@@ -74,6 +83,14 @@ impl Case {
         for (name, server) in &self.servers {
             text.push_str(&format!("[upstreams.{}]\n", json!(name)));
             for (member, value) in server.as_object().into_iter().flatten() {
+                let value = match value.as_object() {
+                    Some(table) => {
+                        let members: Vec<String> =
+                            table.iter().map(|(key, value)| format!("{} = {value}", json!(key))).collect();
+                        format!("{{ {} }}", members.join(", "))
+                    }
+                    None => value.to_string(),
+                };
                 text.push_str(&format!("{member} = {value}\n"));
             }
         }
