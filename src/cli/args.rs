@@ -6,7 +6,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 /// Load a skill, get its key, and the key opens the gate to that module's tools.
 #[derive(Debug, Parser)]
-#[command(name = "gatekey", version, about, arg_required_else_help = true, max_term_width = 100)]
+#[command(name = "gatekey", version, arg_required_else_help = true, max_term_width = 100)]
 pub(super) struct Args {
     #[command(flatten)]
     pub(super) common: Common,

@@ -1,1 +1,265 @@
-//! To come.
+//! What goes wrong is answered with what to do next, nothing is lost, and the gate stays closed.
+
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    cases::{Case, called},
+    proxy::{Proxy, gatekey, run, text_of},
+    wait_until,
+};
+
+/// A config with the odd server as `odd` and these lines at its top and below the server.
+fn odd(top: &str, below: &str) -> (Case, PathBuf) {
+    let mut case = Case::new("odd");
+    let server = case.folder.join("server.py");
+    let journal = case.path("journal.jsonl");
+    case.servers.insert("odd".into(), json!({"command": "python3", "args": [server, "--journal", journal]}));
+    let config = case.own_config(top);
+    let text = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, format!("{text}{below}\n")).unwrap();
+    (case, config)
+}
+
+fn start(config: &std::path::Path) -> Proxy {
+    let mut proxy = Proxy::with_config(config);
+    proxy.initialize();
+    proxy
+}
+
+#[test]
+fn lines_that_are_no_messages_are_answered_and_the_session_goes_on() {
+    let (_case, config) = odd("", "");
+    let mut proxy = start(&config);
+    for (line, code) in [
+        ("not json", -32700),
+        ("[]", -32600),
+        ("42", -32600),
+        (r#"{"jsonrpc":"2.0"}"#, -32600),
+        (r#"[{"id":1,"method":"ping"}]"#, -32600),
+    ] {
+        proxy.send_raw(line);
+        let answer = proxy
+            .wait_for(line, Duration::from_secs(5), |message| message["id"].is_null() && message["error"].is_object());
+        assert_eq!(answer["error"]["code"], code, "{line}");
+    }
+    proxy.send_raw("\u{feff}{\"jsonrpc\":\"2.0\",\"id\":\"b\",\"method\":\"ping\"}\r");
+    proxy.wait_for("a ping behind a byte-order mark", Duration::from_secs(5), |message| {
+        message["id"] == "b" && message["result"].is_object()
+    });
+    for (method, params, code) in [
+        ("no/such/method", json!({}), -32601),
+        ("tools/call", json!([1]), -32602),
+        ("tools/call", json!({"arguments": {}}), -32602),
+        ("tools/list", json!({"cursor": "made up"}), -32602),
+        ("tools/list", json!({"_meta": {"io.modelcontextprotocol/protocolVersion": "2099-01-01"}}), -32022),
+    ] {
+        let id = proxy.ask(method, params);
+        assert_eq!(proxy.answer_to(id)["error"]["code"], code, "{method}");
+    }
+    assert_eq!(proxy.result("ping", json!({})), json!({}));
+}
+
+#[test]
+fn lines_over_the_limit_are_answered_both_ways_and_nothing_hangs() {
+    let (_case, config) = odd("line-limit-bytes = 65536", "");
+    let mut proxy = start(&config);
+    proxy.load("odd");
+    let id = proxy.ask("tools/call", json!({"name": "ok", "arguments": {"x": "y".repeat(70_000)}}));
+    let refused = proxy.answer_to(id);
+    assert_eq!(refused["error"]["code"], -32600, "{refused}");
+    let result = proxy.call("big", json!({"bytes": 100_000}));
+    assert_eq!((&result["isError"], &result["structuredContent"]["code"]), (&json!(true), &json!("unavailable")));
+    assert!(text_of(&result).contains("`odd`") && text_of(&result).contains("100"), "{result}");
+    assert_eq!(text_of(&proxy.call("big", json!({"bytes": 60_000}))).len(), 60_000);
+}
+
+#[test]
+fn a_large_result_passes_by_default() {
+    let (_case, config) = odd("", "");
+    let mut proxy = start(&config);
+    proxy.load("odd");
+    assert_eq!(text_of(&proxy.call("big", json!({"bytes": 20 << 20}))).len(), 20 << 20);
+}
+
+#[test]
+fn a_call_that_is_never_answered_is_given_up_and_the_server_is_told() {
+    let (case, config) = odd("", "call-idle-timeout-ms = 700");
+    let mut proxy = start(&config);
+    proxy.load("odd");
+    let started = Instant::now();
+    let result = proxy.call("hang", json!({}));
+    assert!(started.elapsed() < Duration::from_secs(5));
+    assert_eq!(result["structuredContent"]["code"], "unavailable");
+    assert!(text_of(&result).contains("did not answer in time"), "{result}");
+    wait_until("the server is told", Duration::from_secs(2), || {
+        case.journal("journal.jsonl").iter().any(|message| message["method"] == "notifications/cancelled")
+    });
+    assert_eq!(text_of(&proxy.call("ok", json!({}))), "fine");
+}
+
+#[test]
+fn a_server_that_dies_in_a_call_is_named_with_its_last_words_and_started_again() {
+    let (_case, config) = odd("", "");
+    let mut proxy = start(&config);
+    proxy.load("odd");
+    let result = proxy.call("die", json!({}));
+    for part in ["`odd`", "code 9", "the disk is on fire"] {
+        assert!(text_of(&result).contains(part), "{part} in {result}");
+    }
+    assert_eq!(result["structuredContent"]["tool"], "die");
+    // Every call in between is answered, and in the end the server is there again, with the skill still loaded.
+    wait_until("the server is there again", Duration::from_secs(20), || {
+        let result = proxy.call("ok", json!({}));
+        assert!(text_of(&result) == "fine" || result["structuredContent"]["code"] == "unavailable", "{result}");
+        text_of(&result) == "fine"
+    });
+}
+
+#[test]
+fn progress_comes_in_order_under_the_clients_token_and_never_after_the_answer() {
+    let (_case, config) = odd("", "");
+    let mut proxy = start(&config);
+    proxy.load("odd");
+    let id = proxy.ask("tools/call", json!({"name": "flood", "_meta": {"progressToken": "mine"}}));
+    assert_eq!(text_of(&proxy.answer_to(id)["result"]), "flooded");
+    let lines: Vec<Value> = proxy.raw.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let progress: Vec<(usize, u64)> = lines
+        .iter()
+        .enumerate()
+        .filter(|(_, line)| line["params"]["progressToken"] == "mine")
+        .filter_map(|(position, line)| Some((position, line["params"]["progress"].as_u64()?)))
+        .collect();
+    assert_eq!(progress.iter().map(|(_, value)| *value).collect::<Vec<_>>(), (0..1000).collect::<Vec<_>>());
+    let answer = lines.iter().position(|line| line["id"] == id).unwrap();
+    assert!(progress.iter().all(|(position, _)| *position < answer));
+}
+
+#[test]
+fn unknown_skills_and_references_are_answered_with_what_there_is() {
+    let root = crate::support::root();
+    let (case, _) = odd("", "");
+    let skill = case.path("skills/guide");
+    std::fs::create_dir_all(&skill).unwrap();
+    std::fs::write(skill.join("SKILL.md"), "---\nname: guide\ndescription: Guides.\n---\nRead inside.md.\n").unwrap();
+    std::fs::write(skill.join("inside.md"), "inside").unwrap();
+    std::fs::write(case.path("skills/outside.md"), "outside").unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(root.join("Cargo.toml"), skill.join("link.md")).unwrap();
+    let config = case.own_config("skills = [\"skills\"]");
+    let mut proxy = start(&config);
+    let unknown = proxy.call("skill_load", json!({"name": "giude"}));
+    assert_eq!(unknown["structuredContent"]["code"], "unknown_skill");
+    assert!(text_of(&unknown).contains("Did you mean `guide`?"), "{unknown}");
+    assert_eq!(text_of(&proxy.call("skill_read_reference", json!({"skill": "guide", "path": "inside.md"}))), "inside");
+    let absolute = skill.join("inside.md");
+    for path in
+        ["../outside.md", "link.md", "inside.md/../../outside.md", "SKILL.md", absolute.to_str().unwrap(), "nowhere"]
+    {
+        let refused = proxy.call("skill_read_reference", json!({"skill": "guide", "path": path}));
+        assert_eq!(refused["structuredContent"]["code"], "unknown_reference", "{path}: {refused}");
+        assert!(text_of(&refused).contains("It has: inside.md."), "{refused}");
+        let leaks = ["outside\"", "[package]", case.scratch.path().to_str().unwrap()];
+        assert!(path.starts_with('/') || leaks.iter().all(|leak| !refused.to_string().contains(leak)), "{refused}");
+    }
+    assert_eq!(proxy.call("ok", json!({}))["structuredContent"]["code"], "inactive", "reading opens nothing");
+}
+
+#[test]
+fn a_map_edit_makes_old_keys_stale_and_new_tools_under_an_old_prefix_are_open_at_once() {
+    let (case, _) = odd("", "");
+    case.write("skills/s/SKILL.md", "---\nname: s\ndescription: Opens.\n---\nDo.\n");
+    let config = case.own_config("maps = [\"map.toml\"]\nskills = [\"skills\"]\nkey-secret = \"fixed\"");
+    case.write("map.toml", "version = 1\n[skills]\ns = [\"=ok\"]\n");
+    let key = start(&config).load("s")["key"].clone();
+    let by_key =
+        |proxy: &mut Proxy, tool: &str| proxy.modern_call("tool_call_write", json!({"key": key, "name": tool}));
+    assert_eq!(
+        text_of(&by_key(&mut start(&config), "ok")),
+        "fine",
+        "a key outlives its process where the secret is fixed"
+    );
+    case.write("map.toml", "version = 1\n[skills]\ns = [\"=ok\", \"big\"]\n");
+    let mut proxy = start(&config);
+    for tool in ["ok", "big"] {
+        let stale = by_key(&mut proxy, tool);
+        assert_eq!(
+            (&stale["structuredContent"]["code"], &stale["structuredContent"]["skill"]),
+            (&json!("inactive"), &json!("s"))
+        );
+        assert!(text_of(&stale).contains("has changed since"), "{stale}");
+    }
+    assert_eq!(called(&case.journal("journal.jsonl")), ["ok"]);
+}
+
+#[test]
+fn the_command_line_says_what_to_do_and_ends_with_the_documented_code() {
+    let scratch = tempfile::tempdir().unwrap();
+    let broken = scratch.path().join("gatekey.toml");
+    std::fs::write(&broken, "version = 1\n[upstream.x]\ncommand = \"x\"\n").unwrap();
+    let broken = broken.to_str().unwrap();
+    let missing = "no-such-program-anywhere";
+    for (arguments, code, part) in [
+        (&["proxy"][..], 2, "there is no upstream"),
+        (&["proxy", "--config", broken], 3, "did you mean `upstreams`?"),
+        (&["check", "--config", "/no/such/file.toml"], 3, "cannot be read"),
+        (&["check", "--upstream", missing], 4, "there is no program `no-such-program-anywhere`"),
+        (&["tools", "list", "--upstream", missing], 4, "there is no program"),
+        (&["tools", "call", "x", "--args", "{", "--upstream", missing], 2, "`--args` is not JSON"),
+        (&["proxy", "--upstream", "sh -c 'x"], 2, "quotes"),
+        (&["frobnicate"], 2, "unrecognized subcommand"),
+        (&["schema", "config"], 0, "\"upstreams\""),
+        (&["schema", "map"], 0, "core-skill"),
+        (&["completions", "bash"], 0, "_gatekey"),
+        (&["--help"], 0, "Load a skill, get its key"),
+    ] {
+        let (found, stdout, stderr) = run(arguments.iter().copied());
+        assert_eq!(found, code, "{arguments:?}: {stdout}{stderr}");
+        assert!(format!("{stdout}{stderr}").contains(part), "{part} in {stdout}{stderr}");
+    }
+    let (code, stdout, _) = run(["check", "--json", "--config", broken]);
+    let envelope: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((code, &envelope["kind"]), (3, &json!("error")));
+}
+
+#[test]
+fn tools_can_be_looked_at_and_tried_by_hand() {
+    let (_case, config) = odd("", "");
+    let config = config.to_str().unwrap();
+    let (code, stdout, _) = run(["tools", "list", "--json", "--config", config]);
+    let envelope: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((code, envelope["data"].as_array().map(Vec::len)), (0, Some(5)), "{envelope}");
+    let (code, stdout, _) = run(["tools", "show", "big", "--config", config]);
+    let definition: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((code, &definition["name"]), (0, &json!("big")));
+    let (code, stdout, _) = run(["tools", "call", "big", "--args", r#"{"bytes": 3}"#, "--config", config]);
+    assert_eq!((code, stdout.as_str()), (0, "xxx\n"));
+    let (code, _, stderr) = run(["tools", "call", "bigg", "--config", config]);
+    assert_eq!(code, 1);
+    assert!(stderr.contains("Did you mean `big`?"), "{stderr}");
+    let (code, _, stderr) = run(["tools", "call", "die", "--config", config]);
+    assert_eq!(code, 4, "{stderr}");
+}
+
+#[test]
+fn requests_piped_in_at_once_are_all_answered() {
+    let (_case, config) = odd("", "");
+    let mut command = gatekey();
+    command.arg("proxy").arg("--config").arg(&config);
+    let mut proxy = Proxy::spawn(command);
+    let initialize = proxy.ask(
+        "initialize",
+        json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}),
+    );
+    let list = proxy.ask("tools/list", json!({}));
+    let load = proxy.ask("tools/call", json!({"name": "skill_load", "arguments": {"name": "odd"}}));
+    proxy.close();
+    assert_eq!(proxy.answer_to(initialize)["result"]["protocolVersion"], "2025-06-18");
+    assert!(proxy.answer_to(list)["result"]["tools"].is_array());
+    assert_eq!(proxy.answer_to(load)["result"]["structuredContent"]["tools"].as_array().map(Vec::len), Some(5));
+    assert_eq!(proxy.ended(Duration::from_secs(10)).code(), Some(0));
+}
