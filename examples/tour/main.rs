@@ -53,7 +53,8 @@ async fn walk(client: &Client, registry: &[Tool]) -> Result<(), Box<dyn Error>> 
     chapter(1, "What the agent sees first");
     let start = client.list_all_tools().await?;
     let catalogue = start.iter().find(|tool| tool.name == "skill_load");
-    let described = catalogue.and_then(|tool| tool.input_schema.get("properties")?.get("name")?.get("description")?.as_str());
+    let described =
+        catalogue.and_then(|tool| tool.input_schema.get("properties")?.get("name")?.get("description")?.as_str());
     println!("{}\n", described.unwrap_or_default());
     println!("Tools in the list: {}", names(&start));
 
@@ -86,7 +87,11 @@ async fn walk(client: &Client, registry: &[Tool]) -> Result<(), Box<dyn Error>> 
     let load = Tokenizer::O200kBase.count(text(&loaded));
     let list_form: usize = registry.iter().filter(|tool| is_opened(&opened, &tool.name)).map(tokens).sum();
     println!("{whole:>7}  all {} tools of the shop in the list, as without gatekey", registry.len());
-    println!("{before:>7}  the list at the start: meta-tools, catalogue and {} core tools ({:.0} % saved)", start.len() - 6, saved(before, whole));
+    println!(
+        "{before:>7}  the list at the start: meta-tools, catalogue and {} core tools ({:.0} % saved)",
+        start.len() - 6,
+        saved(before, whole)
+    );
     println!("{load:>7}  loading eshop-orders: playbook, references, key, {n_opened} signatures");
     println!("{list_form:>7}  the same {n_opened} tools as schemas in the list");
     Ok(())
@@ -111,7 +116,11 @@ fn show(result: &CallToolResult, most: usize) {
     let text = text(result);
     let shown: String = text.chars().take(most).collect();
     let more = text.chars().count().saturating_sub(most);
-    println!("{mark} {}{}", shown.trim_end(), if more > 0 { format!(" … ({more} more characters)") } else { String::new() });
+    println!(
+        "{mark} {}{}",
+        shown.trim_end(),
+        if more > 0 { format!(" … ({more} more characters)") } else { String::new() }
+    );
 }
 
 fn text(result: &CallToolResult) -> &str {

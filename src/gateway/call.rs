@@ -197,8 +197,12 @@ impl Gateway {
         let (params, id, era) = (request.params.text.to_owned(), request.id.clone(), request.era);
         let (tool, open) = (call.tool.to_owned(), call.open.clone());
         let (arguments, has_stale_key, effect) = (call.arguments.map(str::to_owned), call.has_stale_key, call.effect);
+        session.state().begin_wait(&id);
         tasks.spawn(async move {
             let ready = link.wait_ready(RESTART_WAIT).await;
+            if !session.state().end_wait(&id) {
+                return;
+            }
             let raw = serde_json::value::RawValue::from_string(params).ok();
             let Some(params) = Params::read(raw.as_deref()) else { return };
             let request = Request { session: &session, snapshot: gateway.store.load(), era, id, params };

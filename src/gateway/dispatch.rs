@@ -139,7 +139,8 @@ impl Gateway {
                 let id = id_key(id);
                 if needs_upstreams(method) && !*self.settled.borrow() {
                     let (gateway, session, line) = (Arc::clone(self), Arc::clone(session), line.to_owned());
-                    tasks.spawn(async move { gateway.take_later(&session, &line).await });
+                    session.state().begin_wait(&id);
+                    tasks.spawn(async move { gateway.take_later(&session, &id, &line).await });
                 } else if let Some(request) = self.request(session, id, &envelope) {
                     self.serve_request(request, method, tasks);
                 }
@@ -152,11 +153,14 @@ impl Gateway {
     }
 
     /// Takes a request that came before the upstreams were up.
-    async fn take_later(self: Arc<Self>, session: &Arc<Session>, line: &[u8]) {
+    async fn take_later(self: Arc<Self>, session: &Arc<Session>, id: &str, line: &[u8]) {
         let mut settled = self.settled.clone();
         // The sender lives as long as the gateway's process; without it there is nothing more to wait for.
         settled.wait_for(|is_settled| *is_settled).await.ok();
         drop(settled);
+        if !session.state().end_wait(id) {
+            return;
+        }
         let mut tasks = JoinSet::new();
         self.take(session, line, &mut tasks);
         while let Some(ended) = tasks.join_next().await {
@@ -199,7 +203,7 @@ impl Gateway {
         let asked = request.params.text_of("protocolVersion").unwrap_or_default();
         let version = LEGACY_VERSIONS.iter().find(|known| **known == asked).unwrap_or(&LEGACY);
         let texts = catalogue::texts(&request.snapshot, &request.session.principal);
-        request.session.state().is_legacy = true;
+        request.session.state().initialize();
         request.answer(json!({
             "protocolVersion": version,
             "capabilities": {"tools": {"listChanged": true}},
@@ -254,7 +258,11 @@ impl Gateway {
             ("notifications/cancelled", Some(raw)) => {
                 let Some(params) = Params::read(Some(raw)) else { return };
                 let Some(id) = params.raw("requestId").map(id_key) else { return };
-                session.state().listeners.retain(|listener| listener.id != id);
+                {
+                    let mut state = session.state();
+                    state.listeners.retain(|listener| listener.id != id);
+                    state.end_wait(&id);
+                }
                 // Ids that never were, and calls already answered, are nobody's.
                 self.pool.each_peer(|peer| {
                     peer.cancel(session.id, &id, raw);

@@ -48,6 +48,8 @@ pub struct State {
     has_relisted: bool,
     /// Digest of the list that the client has, or was told of.
     pub known_list: Option<u64>,
+    /// Requests that wait for an upstream to start, by id as JSON; a cancelled one is no longer among them.
+    waiting: BTreeSet<Box<str>>,
     /// Open `subscriptions/listen` requests for changes of the tool list, by id as JSON. Modern only.
     pub listeners: Vec<Listener>,
 }
@@ -76,6 +78,22 @@ impl Session {
 }
 
 impl State {
+    /// A legacy session begins, perhaps not the first of this connection.
+    pub fn initialize(&mut self) {
+        let listeners = std::mem::take(&mut self.listeners);
+        *self = Self { is_legacy: true, listeners, ..Self::default() };
+    }
+
+    /// A request begins to wait.
+    pub fn begin_wait(&mut self, id: &str) {
+        self.waiting.insert(id.into());
+    }
+
+    /// The wait is over, or the request is cancelled; says whether it was still waiting.
+    pub fn end_wait(&mut self, id: &str) -> bool {
+        self.waiting.remove(id)
+    }
+
     /// The skills whose tools are open by name.
     pub fn open_skills(&self) -> OpenSkills {
         self.unlocked.iter().cloned().collect()

@@ -79,8 +79,7 @@ impl World {
     fn opens(&self, entry: &str, tool: &str) -> bool {
         match entry.split_once(':').unwrap_or(("many", entry)) {
             ("many", "*") => true,
-            ("many", name) if name.starts_with('=') => tool == &name[1..],
-            ("many", prefix) => tool.starts_with(prefix),
+            ("many", name) => name.strip_prefix('=').map_or_else(|| tool.starts_with(name), |exact| tool == exact),
             _ => false,
         }
     }

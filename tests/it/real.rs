@@ -69,32 +69,50 @@ fn command_lines(work: &Path) -> Vec<String> {
     ]
 }
 
-/// Skill, tools that it opens, a tool that reads with its arguments and a part of the answer, a tool that writes.
-fn table(work: &Path) -> [(&'static str, usize, &'static str, Value, &'static str, Option<(&'static str, Value)>); 5] {
-    let file = work.join("files/note.txt");
-    let made = work.join("files/made.txt");
-    let repository = work.join("repo");
+/// What is tried of one server.
+struct Trial {
+    skill: &'static str,
+    n_tools: usize,
+    /// A tool that is marked read-only, its arguments, and a part of its answer.
+    reads: (&'static str, Value, &'static str),
+    /// One that is not, with its arguments.
+    writes: Option<(&'static str, Value)>,
+}
+
+fn trials(work: &Path) -> [Trial; 5] {
+    let path = |name: &str| work.join(name);
     let entity = json!({"entities": [{"name": "shop", "entityType": "place", "observations": ["sells tents"]}]});
     [
-        ("server-everything", 13, "echo", json!({"message": "hello"}), "hello", None),
-        (
-            "server-filesystem",
-            14,
-            "read_text_file",
-            json!({"path": file}),
-            "written by hand",
-            Some(("write_file", json!({"path": made, "content": "x"}))),
-        ),
-        ("server-memory", 9, "read_graph", json!({}), "entities", Some(("create_entities", entity))),
-        (
-            "mcp-server-git",
-            12,
-            "git_log",
-            json!({"repo_path": repository}),
-            "first commit",
-            Some(("git_create_branch", json!({"repo_path": repository, "branch_name": "made"}))),
-        ),
-        ("mcp-server-time", 2, "get_current_time", json!({"timezone": "Europe/Prague"}), "Europe/Prague", None),
+        Trial {
+            skill: "server-everything",
+            n_tools: 13,
+            reads: ("echo", json!({"message": "hello"}), "hello"),
+            writes: None,
+        },
+        Trial {
+            skill: "server-filesystem",
+            n_tools: 14,
+            reads: ("read_text_file", json!({"path": path("files/note.txt")}), "written by hand"),
+            writes: Some(("write_file", json!({"path": path("files/made.txt"), "content": "x"}))),
+        },
+        Trial {
+            skill: "server-memory",
+            n_tools: 9,
+            reads: ("read_graph", json!({}), "entities"),
+            writes: Some(("create_entities", entity)),
+        },
+        Trial {
+            skill: "mcp-server-git",
+            n_tools: 12,
+            reads: ("git_log", json!({"repo_path": path("repo")}), "first commit"),
+            writes: Some(("git_create_branch", json!({"repo_path": path("repo"), "branch_name": "made"}))),
+        },
+        Trial {
+            skill: "mcp-server-time",
+            n_tools: 2,
+            reads: ("get_current_time", json!({"timezone": "Europe/Prague"}), "Europe/Prague"),
+            writes: None,
+        },
     ]
 }
 
@@ -125,7 +143,7 @@ fn five_servers_without_a_config_are_gated_called_and_ended() {
     let mut proxy = Proxy::start(arguments);
     proxy.initialize();
     assert_eq!(upstream_names(&proxy.list()), [""; 0], "all is closed at the start");
-    for (skill, n_tools, reads, arguments, part, writes) in table(work.path()) {
+    for Trial { skill, n_tools, reads: (reads, arguments, part), writes } in trials(work.path()) {
         // The first one waits for its server, which may take long to start.
         let load = proxy.ask("tools/call", json!({"name": "skill_load", "arguments": {"name": skill}}));
         let loaded = proxy.answer_within(load, Duration::from_secs(60))["result"]["structuredContent"].clone();

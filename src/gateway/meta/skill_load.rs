@@ -42,16 +42,25 @@ pub(super) fn definition(snapshot: &Snapshot, principal: &Principal, texts: Text
 pub(super) fn call(gateway: &Arc<Gateway>, request: &Request<'_>, arguments: &Params<'_>, tasks: &mut JoinSet<()>) {
     let named = text(arguments, "skill_load", &["name", "skill"]);
     let skill = named.as_ref().ok().and_then(|name| request.snapshot.skills.get(name.trim()));
-    if !skill.is_some_and(|skill| is_starting(gateway, skill)) {
+    let Some(skill) = skill.filter(|skill| is_starting(gateway, skill)) else {
         let outcome = load(gateway, request, arguments);
         return request.answer(outcome.unwrap_or_else(|error| error.to_result()));
-    }
+    };
+    let own_link =
+        gateway.pool.links().iter().find(|link| skill.origin == Origin::Upstream(link.name().clone())).cloned();
     let (gateway, session) = (Arc::clone(gateway), Arc::clone(request.session));
     let (outer, own) = (request.params.text.to_owned(), arguments.text.to_owned());
     let (id, era) = (request.id.clone(), request.era);
+    session.state().begin_wait(&id);
     tasks.spawn(async move {
-        gateway.pool.settled(Instant::now() + LOAD_WAIT).await;
+        match own_link {
+            Some(link) => drop(link.wait_ready(LOAD_WAIT).await),
+            None => drop(gateway.pool.settled(Instant::now() + LOAD_WAIT).await),
+        }
         gateway.published().await;
+        if !session.state().end_wait(&id) {
+            return;
+        }
         let raw = |text| RawValue::from_string(text).ok();
         let (outer, own) = (raw(outer), raw(own));
         let (Some(params), Some(arguments)) = (Params::read(outer.as_deref()), Params::read(own.as_deref())) else {
