@@ -20,9 +20,9 @@ pub(super) struct Common {
     /// Print one JSON object instead of text
     #[arg(long, global = true)]
     pub(super) json: bool,
-    /// What goes to the log on stderr: error, warn, info, debug, trace, or a filter
-    #[arg(long, global = true, value_name = "LEVEL", env = "GATEKEY_LOG", default_value = "error")]
-    pub(super) log: String,
+    /// What goes to the log on stderr: error, warn, info, debug, trace, or a filter [default: warn for proxy, else error]
+    #[arg(long, global = true, value_name = "LEVEL", env = "GATEKEY_LOG")]
+    pub(super) log: Option<String>,
     /// When to use colors
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(super) color: Color,

@@ -36,9 +36,7 @@ pub(super) fn run(args: &Check, output: &Output) -> Result<Exit, Failed> {
             "errors": n_errors, "warnings": n_warnings, "notes": n_notes});
         output.envelope("check", &data, &findings);
     } else {
-        for finding in &findings {
-            output.data(&output.finding(finding));
-        }
+        output.findings_as_data(&findings);
         output.data(&format!(
             "checked {n_upstreams} upstreams, {n_tools} tools, {n_skills} skills: {n_errors} errors, {n_warnings} warnings, {n_notes} notes"
         ));

@@ -26,19 +26,20 @@ impl Output {
     }
 
     /// Sends the log to stderr.
-    pub(super) fn init_log(self, common: &Common) {
-        let filter = tracing_subscriber::EnvFilter::try_new(&common.log)
-            .unwrap_or_else(|_broken| tracing_subscriber::EnvFilter::new("error"));
-        let log = tracing_subscriber::fmt().with_writer(io::stderr).with_env_filter(filter).with_ansi(self.has_color());
+    pub(super) fn init_log(self, filter: &str) {
+        let filter = tracing_subscriber::EnvFilter::try_new(filter)
+            .unwrap_or_else(|_broken| tracing_subscriber::EnvFilter::new("warn"));
+        let has_color = self.has_color(io::stderr().is_terminal());
+        let log = tracing_subscriber::fmt().with_writer(io::stderr).with_env_filter(filter).with_ansi(has_color);
         // Fails only where a log is set up already, which is as good.
         log.with_target(false).try_init().ok();
     }
 
-    fn has_color(self) -> bool {
+    fn has_color(self, is_terminal: bool) -> bool {
         match self.color {
             Color::Always => true,
             Color::Never => false,
-            Color::Auto => io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+            Color::Auto => is_terminal && std::env::var_os("NO_COLOR").is_none(),
         }
     }
 
@@ -61,14 +62,20 @@ impl Output {
     /// Prints findings for people, to stderr.
     pub(super) fn findings(self, findings: &[Diagnostic]) {
         for finding in findings {
-            self.note(&self.finding(finding));
+            self.note(&self.finding(finding, io::stderr().is_terminal()));
         }
     }
 
-    /// One finding as text.
-    pub(super) fn finding(self, finding: &Diagnostic) -> String {
+    /// Prints findings as data.
+    pub(super) fn findings_as_data(self, findings: &[Diagnostic]) {
+        for finding in findings {
+            self.data(&self.finding(finding, io::stdout().is_terminal()));
+        }
+    }
+
+    fn finding(self, finding: &Diagnostic, is_terminal: bool) -> String {
         let text = finding.to_string();
-        if !self.has_color() {
+        if !self.has_color(is_terminal) {
             return text;
         }
         let (word, code) = match finding.severity {

@@ -30,7 +30,9 @@ pub fn main() -> ExitCode {
         }
     };
     let output = Output::new(&args.common);
-    output.init_log(&args.common);
+    // Who looks at something by hand sees its findings anyway.
+    let usual = if matches!(args.command, Command::Proxy(_)) { "warn" } else { "error" };
+    output.init_log(args.common.log.as_deref().unwrap_or(usual));
     match run(&args, &output) {
         Ok(exit) => exit.into(),
         Err(error) => {

@@ -34,7 +34,7 @@ use crate::{
     model::{
         diagnostic::Diagnostic,
         limits::{
-            BACKOFF_FIRST, BACKOFF_MOST, BACKOFF_RESET, BACKOFF_SERVED, CALL_TOTAL, LIST_QUIET, NOISE_LOGGED, SWEEP,
+            BACKOFF_FIRST, BACKOFF_MOST, BACKOFF_RESET, BACKOFF_SERVED, LIST_QUIET, NOISE_LOGGED, SUBSCRIPTION, SWEEP,
             UPSTREAM_QUEUE_BYTES,
         },
         name::UpstreamName,
@@ -47,7 +47,7 @@ use crate::{
         era::{Era, METHOD_NOT_FOUND},
         guard::Guard,
         line::{Line, LineReader, TooLong},
-        peer::{Answered, CallError, Peer, Relay},
+        peer::{Answered, CallError, Peer, Relay, Reply},
     },
 };
 
@@ -285,18 +285,20 @@ impl Link {
             }
         };
         let was_ready = self.peer.swap(None).is_some();
-        let lost = peer.lose();
-        // Whatever happened, the process must end now; stdin closes with the writer.
-        server.end().await;
         let reason = match (outcome, stderr.last()) {
             (None, _) => "gatekey is stopping".to_owned(),
             (Some(reason), None) => reason,
             (Some(reason), Some(line)) => format!("{reason}; its last line on stderr: {line}"),
         };
-        io.shutdown().await;
-        for relay in lost {
+        if was_ready {
+            self.change(|view| view.phase = Phase::Waiting(reason.clone()));
+        }
+        // Answered before the process is ended, which may take a while.
+        for relay in peer.lose() {
             (self.shared.on_failure)(self.name(), &relay, &Failure::Ended(reason.clone()));
         }
+        server.end().await;
+        io.shutdown().await;
         Ended { reason, was_ready, was_probed: was_unknown && !was_ready }
     }
 
@@ -350,10 +352,17 @@ impl Link {
             }
         };
         let subscribed = async {
-            if hello.era == Era::Modern && hello.tells_changes {
-                let wanted = params(hello.era, Some(r#""notifications":{"toolsListChanged":true}"#));
-                let ended = peer.call("subscriptions/listen", &wanted, CALL_TOTAL.saturating_mul(24 * 365)).await;
+            let wanted = params(hello.era, Some(r#""notifications":{"toolsListChanged":true}"#));
+            while hello.era == Era::Modern && hello.tells_changes {
+                // Answered when the subscription ends, which a server may do at any time.
+                let ended = peer.call("subscriptions/listen", &wanted, SUBSCRIPTION).await;
                 debug!(upstream = %self.name(), ?ended, "the subscription to list changes ended");
+                if !matches!(ended, Ok(Reply::Result(_)) | Err(CallError::TimedOut)) {
+                    break;
+                }
+                sleep(BACKOFF_FIRST).await;
+                // What happened in between was not told.
+                self.list_changed.notify_one();
             }
             std::future::pending::<String>().await
         };
