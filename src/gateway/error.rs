@@ -37,7 +37,7 @@ impl ToolError {
 
     /// The tool result, as JSON.
     pub(super) fn to_result(&self) -> Value {
-        let mut structured = json!({"code": self.code, "tool": self.tool, "hint": self.hint});
+        let mut structured = json!({"code": self.code, "tool": self.tool, "message": self.message, "hint": self.hint});
         if let Some(skill) = &self.skill {
             structured["skill"] = json!(skill);
         }

@@ -352,23 +352,30 @@ impl Link {
             }
         };
         let subscribed = async {
-            let wanted = params(hello.era, Some(r#""notifications":{"toolsListChanged":true}"#));
-            while hello.era == Era::Modern && hello.tells_changes {
-                // Answered when the subscription ends, which a server may do at any time.
-                let ended = peer.call("subscriptions/listen", &wanted, SUBSCRIPTION).await;
-                debug!(upstream = %self.name(), ?ended, "the subscription to list changes ended");
-                if !matches!(ended, Ok(Reply::Result(_)) | Err(CallError::TimedOut)) {
-                    break;
-                }
-                sleep(BACKOFF_FIRST).await;
-                // What happened in between was not told.
-                self.list_changed.notify_one();
+            if hello.era == Era::Modern && hello.tells_changes {
+                self.subscribe(peer, hello.era).await;
             }
             std::future::pending::<String>().await
         };
         tokio::select! {
             reason = news => reason,
             reason = subscribed => reason,
+        }
+    }
+
+    /// Keeps a subscription to the changes of the list, until the upstream refuses it.
+    async fn subscribe(&self, peer: &Peer, era: Era) {
+        let wanted = params(era, Some(r#""notifications":{"toolsListChanged":true}"#));
+        loop {
+            // Answered when the subscription ends, which a server may do at any time.
+            let ended = peer.call("subscriptions/listen", &wanted, SUBSCRIPTION).await;
+            debug!(upstream = %self.name(), ?ended, "the subscription to list changes ended");
+            if !matches!(ended, Ok(Reply::Result(_)) | Err(CallError::TimedOut)) {
+                return;
+            }
+            sleep(BACKOFF_FIRST).await;
+            // What happened in between was not told.
+            self.list_changed.notify_one();
         }
     }
 

@@ -161,6 +161,10 @@ pub(super) fn read_only() -> Value {
 
 /// A result whose text is for the model, and which hosts should keep.
 pub(super) fn lasting(text: &str, structured: Value) -> Value {
-    let content = json!([{"type": "text", "text": text, "annotations": {"audience": ["assistant"], "priority": 1}}]);
-    json!({"content": content, "structuredContent": structured})
+    json!({"content": lasting_text(text), "structuredContent": structured})
+}
+
+/// Content whose text is for the model, and which hosts should keep.
+pub(super) fn lasting_text(text: &str) -> Value {
+    json!([{"type": "text", "text": text, "annotations": {"audience": ["assistant"], "priority": 1}}])
 }

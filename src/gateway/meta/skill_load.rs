@@ -91,7 +91,7 @@ fn load(gateway: &Gateway, request: &Request<'_>, arguments: &Params<'_>) -> Res
     }
     let is_wanted_again = arguments.raw("again").is_some_and(|raw| raw.get() == "true");
     let opened = opened(gateway, request, skill);
-    let structured = structured(skill, &key, &opened);
+    let mut structured = structured(skill, &key, &opened);
     if !is_new && !is_wanted_again {
         let text = format!(
             "`{}` is already loaded; its playbook and tools are as before. Key: {key}\nCall it with `again`: true to read it anew.",
@@ -99,6 +99,8 @@ fn load(gateway: &Gateway, request: &Request<'_>, arguments: &Params<'_>) -> Res
         );
         return Ok(lasting(&text, structured));
     }
+    // Some hosts show the model the structured content only (Claude Code 2.1.332), others the text only.
+    structured["body"] = json!(skill.body);
     Ok(lasting(&playbook(skill, &key, &opened), structured))
 }
 

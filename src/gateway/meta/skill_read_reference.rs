@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::serve::{define, lasting, skill, text};
+use super::serve::{define, lasting_text, skill, text};
 use crate::{
     gateway::{dispatch::Request, error::ToolError, params::Params},
     skill::{ReferenceError, read_reference},
@@ -37,12 +37,8 @@ pub(super) fn call(request: &Request<'_>, arguments: &Params<'_>) -> Result<Valu
             listed().map_or_else(|| "The skill has no references.".to_owned(), |list| format!("It has: {list}."));
         ToolError::new("unknown_reference", "skill_read_reference", format!("Skill `{}`: {error}.", skill.name), hint)
     })?;
-    let structured = json!({"skill": skill.name.as_str(), "path": path, "size_bytes": bytes.len()});
-    match String::from_utf8(bytes) {
-        Ok(text) => Ok(lasting(&text, structured)),
-        Err(error) => {
-            let text = format!("`{path}` is no text; it has {} bytes.", error.as_bytes().len());
-            Ok(lasting(&text, structured))
-        }
-    }
+    // Without structured content, which some hosts would show in place of the text.
+    let text = String::from_utf8(bytes)
+        .unwrap_or_else(|error| format!("`{path}` is no text; it has {} bytes.", error.as_bytes().len()));
+    Ok(json!({"content": lasting_text(&text)}))
 }
