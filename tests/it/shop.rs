@@ -95,8 +95,11 @@ fn the_shops_sets_cost_what_the_table_says() {
     let loaded = proxy.call("skill_load", json!({"name": "eshop-orders"}));
     let opened = loaded["structuredContent"]["tools"].as_array().cloned().unwrap_or_default();
     assert_eq!(opened.len(), 65);
-    let cost = Tokenizer::O200kBase.count(text_of(&loaded));
-    assert!(cost <= 6_000, "loading eshop-orders costs {cost} tokens");
+    // Hosts show the model one of the two.
+    for form in [text_of(&loaded).to_owned(), loaded["structuredContent"].to_string()] {
+        let cost = Tokenizer::O200kBase.count(&form);
+        assert!(cost <= 6_000, "loading eshop-orders costs {cost} tokens");
+    }
     let in_list: usize =
         registry.iter().filter(|tool| opened.iter().any(|open| open["name"] == tool["name"])).map(tokens).sum();
     assert!(in_list > 60_000, "the same tools cost {in_list} tokens in the list");

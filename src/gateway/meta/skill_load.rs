@@ -91,16 +91,15 @@ fn load(gateway: &Gateway, request: &Request<'_>, arguments: &Params<'_>) -> Res
     }
     let is_wanted_again = arguments.raw("again").is_some_and(|raw| raw.get() == "true");
     let opened = opened(gateway, request, skill);
-    let mut structured = structured(skill, &key, &opened);
     if !is_new && !is_wanted_again {
         let text = format!(
             "`{}` is already loaded; its playbook and tools are as before. Key: {key}\nCall it with `again`: true to read it anew.",
             skill.name
         );
-        return Ok(lasting(&text, structured));
+        return Ok(lasting(&text, structured(skill, &key, None, &opened)));
     }
     // Some hosts show the model the structured content only (Claude Code 2.1.332), others the text only.
-    structured["body"] = json!(skill.body);
+    let structured = structured(skill, &key, Some(&skill.body), &opened);
     Ok(lasting(&playbook(skill, &key, &opened), structured))
 }
 
@@ -146,23 +145,25 @@ fn opened(gateway: &Gateway, request: &Request<'_>, skill: &CatalogSkill) -> Ope
     opened
 }
 
-fn structured(skill: &CatalogSkill, key: &str, opened: &Opened) -> Value {
+/// The body comes early, since hosts cut long results in the middle or at the end.
+fn structured(skill: &CatalogSkill, key: &str, body: Option<&str>, opened: &Opened) -> Value {
     let tool = |(name, signature, effect): &(String, String, &str)| json!({"name": name, "signature": signature, "effect": effect});
     let down = |(name, code, reason): &(String, &str, String)| json!({"name": name, "code": code, "reason": reason});
     let (trust, origin) = match &skill.origin {
         Origin::Folder => ("TRUSTED", "folder".to_owned()),
         Origin::Upstream(upstream) => ("UNTRUSTED", format!("upstream:{upstream}")),
     };
-    json!({
-        "skill": skill.name.as_str(),
-        "key": key,
-        "tools": opened.tools.iter().map(tool).collect::<Vec<_>>(),
-        "references": references(skill),
-        "trust": trust,
-        "origin": origin,
-        "warnings": opened.warnings,
-        "unavailable": opened.unavailable.iter().map(down).collect::<Vec<_>>(),
-    })
+    let mut structured = json!({"skill": skill.name.as_str(), "key": key});
+    if let Some(body) = body {
+        structured["body"] = json!(body.trim_end());
+    }
+    structured["references"] = json!(references(skill));
+    structured["tools"] = opened.tools.iter().map(tool).collect();
+    structured["trust"] = json!(trust);
+    structured["origin"] = json!(origin);
+    structured["warnings"] = json!(opened.warnings);
+    structured["unavailable"] = opened.unavailable.iter().map(down).collect();
+    structured
 }
 
 fn references(skill: &CatalogSkill) -> &[String] {
