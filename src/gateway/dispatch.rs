@@ -171,7 +171,12 @@ impl Gateway {
     /// Takes the snapshot and resolves the era; answers what cannot be resolved.
     fn request<'a>(&self, session: &'a Arc<Session>, id: Box<str>, envelope: &Envelope<'a>) -> Option<Request<'a>> {
         let Some(params) = Params::read(envelope.params) else {
-            session.outbox.put(error_line(&id, INVALID_PARAMS, "`params` must be an object", None));
+            session.outbox.put(error_line(
+                &id,
+                INVALID_PARAMS,
+                "`params` must be an object in which no member stands twice",
+                None,
+            ));
             return None;
         };
         let era = match params.version().as_deref() {

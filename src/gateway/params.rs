@@ -35,10 +35,13 @@ pub(super) struct Rewrite<'a> {
 }
 
 impl<'a> Params<'a> {
-    /// Reads params; `None` where they are not an object.
+    /// Reads params; `None` where they are not an object, or where two readers could understand them differently.
     pub(super) fn read(raw: Option<&'a RawValue>) -> Option<Self> {
         let text = raw.map_or("{}", RawValue::get);
         let members = members(text)?;
+        if is_ambiguous(&members) {
+            return None;
+        }
         let meta = member(&members, "_meta").and_then(|meta| self::members(meta.value.get())).unwrap_or_default();
         Some(Self { text, members, meta })
     }
@@ -109,6 +112,18 @@ impl<'a> Params<'a> {
     }
 }
 
+/// Whether a member stands twice, or in a spelling that readers who fold case take for one of those that the gate reads:
+/// the gate must not decide on one name while the upstream calls another.
+fn is_ambiguous(members: &[Member<'_>]) -> bool {
+    const READ: [&str; 3] = ["name", "arguments", "_meta"];
+    // Upper, then lower, also folds the few letters beyond ASCII that are the same as ASCII ones but for case.
+    let folded = |key: &str| key.to_uppercase().to_lowercase();
+    members.iter().enumerate().any(|(index, member)| {
+        let is_repeated = members.iter().take(index).any(|before| before.key == member.key);
+        is_repeated || (!READ.contains(&&*member.key) && READ.contains(&folded(&member.key).as_str()))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,6 +140,22 @@ mod tests {
     fn what_needs_no_change_stays_byte_by_byte() {
         let text = r#"{ "name":"t", "x-own": 1e400, "arguments":{"intent":"i"} }"#;
         assert_eq!(rewritten(text, PLAIN), text);
+    }
+
+    #[test]
+    fn params_that_two_readers_could_understand_differently_are_refused() {
+        for text in [
+            r#"{"name":"a","name":"b"}"#,
+            r#"{"name":"a","n\u0061me":"b"}"#,
+            r#"{"name":"a","Name":"b"}"#,
+            r#"{"name":"a","argumentS":{}}"#,
+            r#"{"name":"a","argument\u017f":{}}"#,
+            r#"{"name":"a","_meta":{},"_meta":{}}"#,
+            "[]",
+        ] {
+            let raw = RawValue::from_string(text.into()).unwrap();
+            assert!(Params::read(Some(&raw)).is_none(), "{text}");
+        }
     }
 
     #[test]

@@ -55,6 +55,7 @@ fn lines_that_are_no_messages_are_answered_and_the_session_goes_on() {
         ("no/such/method", json!({}), -32601),
         ("tools/call", json!([1]), -32602),
         ("tools/call", json!({"arguments": {}}), -32602),
+        ("tools/call", json!({"name": "ok", "NAME": "die"}), -32602),
         ("tools/list", json!({"cursor": "made up"}), -32602),
         ("tools/list", json!({"_meta": {"io.modelcontextprotocol/protocolVersion": "2099-01-01"}}), -32022),
     ] {
