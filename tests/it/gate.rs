@@ -383,3 +383,18 @@ fn arguments_that_do_not_fit_are_answered_with_the_schema_and_odd_ones_are_under
         assert_eq!(text_of(&proxy.call("tool_call_write", odd)), "ok:a_put");
     }
 }
+
+#[test]
+fn exposure_dispatch_never_changes_the_list_and_list_always_does() {
+    for (exposure, listed) in [("dispatch", &["core_get"][..]), ("list", &["a_get", "a_put", "core_get"])] {
+        let scratch = tempfile::tempdir().unwrap();
+        let config = plain_world().files(scratch.path());
+        let text = std::fs::read_to_string(&config).unwrap();
+        std::fs::write(&config, text.replacen("conceal", &format!("exposure = \"{exposure}\"\nconceal"), 1)).unwrap();
+        let mut proxy = session(&config, "ann");
+        proxy.list();
+        proxy.load("s0");
+        assert_eq!(upstream_names(&proxy.list()), listed, "{exposure}");
+        assert_eq!(text_of(&proxy.call("a_put", json!({"n": 1}))), "ok:a_put", "{exposure}");
+    }
+}

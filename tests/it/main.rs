@@ -8,3 +8,4 @@ mod gate;
 mod real;
 mod shop;
 mod support;
+mod upstreams;
