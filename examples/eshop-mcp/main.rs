@@ -57,9 +57,10 @@ async fn main() -> ExitCode {
     match run(Options::parse()).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Nobody is left to tell when stderr itself is gone.
-            drop(writeln!(std::io::stderr(), "error: {error}"));
-            ExitCode::FAILURE
+            match writeln!(std::io::stderr(), "error: {error}") {
+                // Nobody is left to tell when stderr itself is gone.
+                Ok(()) | Err(_) => ExitCode::FAILURE,
+            }
         }
     }
 }

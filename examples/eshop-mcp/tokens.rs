@@ -1,7 +1,5 @@
 //! What the tools' definitions cost a model, in tokens of o200k_base over compact JSON.
 
-use std::fmt::Write as _;
-
 use crate::tool::Entry;
 
 /// Writes a table: tokens per tool, and per group with the number of tools.
@@ -18,11 +16,10 @@ pub(crate) fn report(entries: &[Entry]) -> String {
             }
             None => groups.push((group, 1, n_tokens)),
         }
-        // Writing into a string cannot fail.
-        drop(writeln!(text, "{n_tokens:>6}  {}", entry.spec.name));
+        text.push_str(&format!("{n_tokens:>6}  {}\n", entry.spec.name));
     }
     for (group, n_tools, sum) in groups {
-        drop(writeln!(text, "{sum:>6}  {group}, {n_tools} tools"));
+        text.push_str(&format!("{sum:>6}  {group}, {n_tools} tools\n"));
     }
     text
 }

@@ -2,6 +2,8 @@
 
 mod core;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use crate::tool::Entry;
 

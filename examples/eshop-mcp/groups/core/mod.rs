@@ -7,5 +7,7 @@ mod notes;
 mod search;
 mod table;
 mod tasks;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use table::tools;
