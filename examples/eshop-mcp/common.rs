@@ -57,6 +57,13 @@ words!(/// Warehouse: Brno main, Praha store, Ostrava outlet.
 words!(/// Sort direction.
     Direction { Desc = "desc", Asc = "asc" });
 
+/// Stock keeping unit of a variant.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[schemars(example = "TNT-001-GREEN")]
+pub(crate) struct Sku(
+    #[schemars(regex(pattern = r"^[A-Z]{3}-[0-9]{3}(-[A-Z0-9-]{1,6})?$"))] pub(crate) String,
+);
+
 /// An amount of money.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -71,14 +78,6 @@ pub(crate) struct Money {
 impl Money {
     pub(crate) fn new(cents: i64, currency: Currency) -> Self {
         Self { cents, currency }
-    }
-
-    /// Reads an amount from a row: cents in column `cents`, currency in column `currency`.
-    ///
-    /// # Errors
-    /// When a column is missing or of another type.
-    pub(crate) fn read(row: &Row<'_>, cents: &str, currency: &str) -> rusqlite::Result<Self> {
-        Ok(Self::new(row.get(cents)?, row.get(currency)?))
     }
 }
 

@@ -48,8 +48,10 @@ fn trim(schema: &mut Value, is_output: bool) -> bool {
     };
     map.remove("title");
     if is_output {
-        map.remove("examples");
-        map.remove("default");
+        // What helps to write a value is of no use to those who read one.
+        for key in ["examples", "default", "pattern"] {
+            map.remove(key);
+        }
     }
     if map.get("default").is_some_and(Value::is_null) {
         map.remove("default");

@@ -1,6 +1,7 @@
 //! The groups of tools. To add one: a module, and its line in [`GROUPS`].
 
 mod core;
+mod orders;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -9,5 +10,8 @@ use crate::tool::Entry;
 
 pub(crate) use table::entries;
 
+/// A prefix of tool names, and what makes the tools.
+type Group = (&'static str, fn() -> Vec<Entry>);
+
 /// All groups, by the prefix of their tools' names.
-pub(crate) const GROUPS: &[(&str, fn() -> Vec<Entry>)] = &[("core", core::tools)];
+pub(crate) const GROUPS: &[Group] = &[("core", core::tools), ("orders", orders::tools)];

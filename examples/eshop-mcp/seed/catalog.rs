@@ -109,10 +109,6 @@ fn categories(db: &Connection) -> Result<(), ShopError> {
     Ok(())
 }
 
-#[expect(
-    clippy::too_many_arguments,
-    reason = "one step of one loop, with its running state"
-)]
 fn product(
     db: &Connection,
     (id, good): (i64, &Good),

@@ -42,7 +42,17 @@ const NOTES: [(&str, &str, i64, &str); 6] = [
         "2026-09-30T15:55:00",
     ),
 ];
-const TASKS: [(&str, Option<&str>, i64, &str, &str, Option<&str>); 7] = [
+/// Title, record, assignee, priority, status, due day.
+type Task = (
+    &'static str,
+    Option<&'static str>,
+    i64,
+    &'static str,
+    &'static str,
+    Option<&'static str>,
+);
+
+const TASKS: [Task; 7] = [
     (
         "Order gas cartridges before Christmas",
         Some("PRD-012"),

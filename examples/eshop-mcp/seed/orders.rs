@@ -275,10 +275,9 @@ fn progress(lcg: &mut Lcg, order: &mut Order, end: Date) {
     if order.status == OrderStatus::Delivered
         && order.method != PaymentMethod::Invoice
         && lcg.chance(6)
+        && let Some(item) = order.items.first_mut()
     {
-        if let Some(item) = order.items.first_mut() {
-            item.refunded = 1;
-        }
+        item.refunded = 1;
     }
     if order.status == OrderStatus::Returned {
         for item in &mut order.items {

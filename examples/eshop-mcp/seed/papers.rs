@@ -49,10 +49,6 @@ impl Numbers {
     }
 }
 
-#[expect(
-    clippy::too_many_arguments,
-    reason = "one step of one loop, with its running state"
-)]
 fn invoice(
     db: &Connection,
     order: &Order,

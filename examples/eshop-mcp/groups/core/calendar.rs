@@ -34,6 +34,7 @@ pub(crate) struct Workdays {
     from: Date,
     to: Date,
     workdays: i64,
+    /// Day and name.
     holidays: Vec<String>,
 }
 

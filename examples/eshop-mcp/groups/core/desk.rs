@@ -28,6 +28,7 @@ pub(crate) struct ShopCard {
     email: String,
     phone: String,
     vat_no: String,
+    /// Home currency.
     currency: Currency,
     today: Date,
     people: Vec<User>,
@@ -98,9 +99,13 @@ pub(crate) struct ActivityList {
 /// One write.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ActivityLine {
+    /// Moment in shop time.
     at: String,
+    /// Login.
     user: String,
+    /// The tool that wrote.
     tool: String,
+    /// Code of the record.
     about: String,
     summary: String,
 }

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    common::{Country, Currency},
+    common::{Country, Currency, Money},
     ctx::Ctx,
     error::ShopError,
     query::Filter,
@@ -15,19 +15,16 @@ use crate::{
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ConvertParams {
-    /// Amount in hundredths.
-    #[schemars(range(min = -1_000_000_000_000_i64, max = 1_000_000_000_000_i64), example = 259_000)]
-    cents: i64,
-    from: Currency,
+    amount: Money,
+    /// Currency to convert to.
     to: Currency,
 }
 
 /// The converted amount.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Converted {
-    cents: i64,
-    currency: Currency,
-    /// Units of `to` for one of `from`.
+    amount: Money,
+    /// Units of `to` for one of the amount's currency.
     rate: f64,
 }
 
@@ -35,15 +32,10 @@ pub(crate) fn currency_convert(
     ctx: &Ctx<'_>,
     params: ConvertParams,
 ) -> Result<Converted, ShopError> {
-    let from = czk_micro(ctx, params.from)?;
+    let from = czk_micro(ctx, params.amount.currency)?;
     let to = czk_micro(ctx, params.to)?;
     Ok(Converted {
-        cents: convert(params.cents, from, to),
-        currency: params.to,
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "rates have eight digits, an f64 holds fifteen"
-        )]
+        amount: Money::new(convert(params.amount.cents, from, to), params.to),
         rate: (from as f64 / to as f64 * 1e6).round() / 1e6,
     })
 }

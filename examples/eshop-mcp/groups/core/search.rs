@@ -45,7 +45,9 @@ pub(crate) struct Hits {
 #[derive(Debug, Serialize, JsonSchema)]
 struct Hit {
     kind: Kind,
+    /// Pass to the tools of its group.
     code: String,
+    /// Name, state or date, to tell hits apart.
     label: String,
 }
 

@@ -46,7 +46,9 @@ pub(crate) struct Tasks {
 pub(crate) struct Task {
     id: TaskId,
     title: String,
+    /// Code of the record.
     about: Option<String>,
+    /// Login.
     assignee: String,
     priority: String,
     status: String,

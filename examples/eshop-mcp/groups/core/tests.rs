@@ -51,11 +51,11 @@ fn search_takes_percent_signs_literally() {
 fn currency_is_converted_at_the_fixed_rate() {
     let answer = TestShop::new().ok(
         "core_currency_convert",
-        json!({"cents": 10_000, "from": "EUR", "to": "CZK"}),
+        json!({"amount": {"cents": 10_000, "currency": "EUR"}, "to": "CZK"}),
     );
     assert_eq!(
         answer,
-        json!({"cents": 243_500, "currency": "CZK", "rate": 24.35})
+        json!({"amount": {"cents": 243_500, "currency": "CZK"}, "rate": 24.35})
     );
 }
 
