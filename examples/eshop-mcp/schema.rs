@@ -63,6 +63,25 @@ fn trim(schema: &mut Value, is_output: bool) -> bool {
     {
         map.remove("format");
     }
+    trim_members(map, is_output);
+    for key in ["items", "additionalProperties"] {
+        if let Some(member) = map.get_mut(key) {
+            trim(member, is_output);
+        }
+    }
+    let allowed_null = drop_null_alternative(map);
+    for key in ["anyOf", "oneOf"] {
+        if let Some(Value::Array(members)) = map.get_mut(key) {
+            for member in members {
+                trim(member, is_output);
+            }
+        }
+    }
+    allowed_null
+}
+
+/// Trims the schemas of members and definitions; members that allowed null are no longer required.
+fn trim_members(map: &mut Map<String, Value>, is_output: bool) {
     let mut optional = Vec::new();
     for key in ["properties", "$defs"] {
         if let Some(Value::Object(members)) = map.get_mut(key) {
@@ -79,20 +98,6 @@ fn trim(schema: &mut Value, is_output: bool) -> bool {
             map.remove("required");
         }
     }
-    for key in ["items", "additionalProperties"] {
-        if let Some(member) = map.get_mut(key) {
-            trim(member, is_output);
-        }
-    }
-    let allowed_null = drop_null_alternative(map);
-    for key in ["anyOf", "oneOf"] {
-        if let Some(Value::Array(members)) = map.get_mut(key) {
-            for member in members {
-                trim(member, is_output);
-            }
-        }
-    }
-    allowed_null
 }
 
 /// Takes null out of `type`, `enum` and `anyOf`; says whether it was there.

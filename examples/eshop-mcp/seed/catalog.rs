@@ -118,30 +118,10 @@ fn product(
     variants: &mut Vec<Variant>,
 ) -> Result<(), ShopError> {
     let vat_percent = if good.category == "maps" { 0 } else { 21 };
-    let supplier = (1_i64..)
-        .zip(SUPPLIERS)
-        .find(|(_, s)| s.5.contains(good.brand));
     let created_at = format!("{}T09:00:00", first_day.plus_days(-lcg.range(40, 400)));
     let status = if id % 30 == 0 { "archived" } else { "active" };
     let weight = if status == "archived" { 0 } else { weight };
-    db.execute(
-        "insert into products (id, name, brand, description, status, vat_percent, supplier_id, created_at, updated_at)
-         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)",
-        params![
-            id,
-            good.name,
-            good.brand,
-            format!("{} {} from our {} range, {} g.", good.brand, good.name, good.category, good.weight_g),
-            status,
-            vat_percent,
-            supplier.map_or(1, |(id, _)| id),
-            created_at
-        ],
-    )?;
-    db.execute(
-        "insert into product_categories (product_id, category_id, is_main) select ?, id, 1 from categories where slug = ?",
-        params![id, good.category],
-    )?;
+    product_row(db, (id, good), (status, vat_percent), &created_at)?;
     let prefix = CATEGORIES
         .iter()
         .find(|c| c.0 == good.category)
@@ -167,6 +147,36 @@ fn product(
         rows(db, id, (&sku, name), &variant, lcg)?;
         variants.push(variant);
     }
+    Ok(())
+}
+
+fn product_row(
+    db: &Connection,
+    (id, good): (i64, &Good),
+    (status, vat_percent): (&str, i64),
+    created_at: &str,
+) -> Result<(), ShopError> {
+    let supplier = (1_i64..)
+        .zip(SUPPLIERS)
+        .find(|(_, s)| s.5.contains(good.brand));
+    db.execute(
+        "insert into products (id, name, brand, description, status, vat_percent, supplier_id, created_at, updated_at)
+         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)",
+        params![
+            id,
+            good.name,
+            good.brand,
+            format!("{} {} from our {} range, {} g.", good.brand, good.name, good.category, good.weight_g),
+            status,
+            vat_percent,
+            supplier.map_or(1, |(id, _)| id),
+            created_at
+        ],
+    )?;
+    db.execute(
+        "insert into product_categories (product_id, category_id, is_main) select ?, id, 1 from categories where slug = ?",
+        params![id, good.category],
+    )?;
     Ok(())
 }
 

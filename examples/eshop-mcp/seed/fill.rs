@@ -78,4 +78,13 @@ mod tests {
     fn two_shops_are_equal() {
         assert_eq!(TestShop::new().contents(), TestShop::new().contents());
     }
+
+    #[test]
+    fn payment_states_follow_from_payments() {
+        let wrong = "select count(*) from orders o join (select o.id, coalesce(sum(p.amount_cents), 0) as paid from orders o
+                         left join payments p on p.order_id = o.id group by o.id) s on s.id = o.id
+                     where payment_status <> case when paid = 0 then 'unpaid' when paid < total_cents then 'partial' else 'paid' end
+                       and payment_status not in ('refunded', 'part_refunded')";
+        assert_eq!(TestShop::new().sql::<i64>(wrong, []), 0);
+    }
 }

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, params};
 
 use crate::{
-    common::{OrderStatus, PaymentStatus},
+    common::OrderStatus,
     error::ShopError,
     seed::orders::{Item, Order},
 };
@@ -95,64 +95,63 @@ fn item_row(db: &Connection, order_id: i64, line: i64, item: &Item) -> Result<()
 }
 
 fn events(db: &Connection, order: &Order) -> Result<(), ShopError> {
-    let add = |at: String, user: Option<i64>, kind: &str, message: &str| {
+    for (at, user, kind, message) in story(order) {
         db.execute(
             "insert into order_events (order_id, at, user_id, kind, message) values (?, ?, ?, ?, ?)",
             params![order.id, at, user, kind, message],
-        )
-    };
-    add(
-        order.placed_at(),
-        None,
-        "placed",
-        &format!("placed through {}", order.channel),
-    )?;
-    if order.payment != PaymentStatus::Unpaid && order.method.as_str() == "card" {
-        add(order.placed_at(), None, "payment", "card payment received")?;
-    }
-    match order.status {
-        OrderStatus::New => {}
-        OrderStatus::Cancelled => {
-            let at = format!("{}T08:30:00", order.placed.plus_days(1));
-            add(
-                at,
-                Some(4),
-                "status",
-                "new -> cancelled: customer changed their mind",
-            )?;
-        }
-        status => {
-            let at = order.placed_at();
-            add(at.clone(), Some(2), "status", "new -> confirmed")?;
-            if status == OrderStatus::OnHold {
-                add(
-                    at,
-                    Some(3),
-                    "status",
-                    "confirmed -> on_hold: waiting for an answer",
-                )?;
-            } else if matches!(status, OrderStatus::Picking | OrderStatus::Packed) {
-                add(at, Some(3), "status", "confirmed -> picking")?;
-            }
-        }
-    }
-    if let Some(day) = order.shipped {
-        add(
-            format!("{day}T15:00:00"),
-            Some(3),
-            "status",
-            "packed -> shipped",
-        )?;
-    }
-    if let Some(day) = order.delivered {
-        add(
-            format!("{day}T16:20:00"),
-            None,
-            "status",
-            "shipped -> delivered",
         )?;
     }
     Ok(())
+}
+
+/// Moment, person, kind and text of each event.
+fn story(order: &Order) -> Vec<(String, Option<i64>, &'static str, String)> {
+    let placed = order.placed_at();
+    let text = format!("placed through {}", order.channel);
+    let mut story = vec![(placed.clone(), None, "placed", text)];
+    let mut status = |at: String, user: Option<i64>, message: &str| {
+        story.push((at, user, "status", message.to_owned()));
+    };
+    match order.status {
+        OrderStatus::New => return story,
+        OrderStatus::Cancelled => {
+            let at = format!("{}T08:30:00", order.placed.plus_days(1));
+            status(at, Some(4), "new -> cancelled: customer changed their mind");
+            return story;
+        }
+        _ => status(placed.clone(), Some(2), "new -> confirmed"),
+    }
+    if order.status == OrderStatus::OnHold {
+        status(
+            placed,
+            Some(3),
+            "confirmed -> on_hold: waiting for an answer",
+        );
+        return story;
+    }
+    let picked = order
+        .shipped
+        .map_or(placed, |day| format!("{day}T13:00:00"));
+    if order.status != OrderStatus::Confirmed {
+        status(picked.clone(), Some(3), "confirmed -> picking");
+    }
+    if order.has_left() || order.status == OrderStatus::Packed {
+        status(picked, Some(3), "picking -> packed");
+    }
+    if let Some(day) = order.shipped {
+        status(format!("{day}T15:00:00"), Some(3), "packed -> shipped");
+    }
+    if let Some(day) = order.delivered {
+        status(format!("{day}T16:20:00"), None, "shipped -> delivered");
+        if order.status == OrderStatus::Returned {
+            status(
+                format!("{day}T17:30:00"),
+                Some(3),
+                "delivered -> returned: sent back",
+            );
+        }
+    }
+    story
 }
 
 fn refund(db: &Connection, order: &Order) -> Result<(), ShopError> {

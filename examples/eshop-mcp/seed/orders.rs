@@ -129,15 +129,7 @@ fn orders_on(day: Date, end: Date, lcg: &mut Lcg) -> i64 {
 }
 
 fn order(lcg: &mut Lcg, id: i64, customers: &[Customer], day: Date) -> Order {
-    let known: Vec<&Customer> = customers.iter().filter(|c| c.since <= day).collect();
-    // Two draws and the smaller one: early customers buy more often.
-    let customer = (*lcg.pick(&known)).clone();
-    let other = *lcg.pick(&known);
-    let customer = if other.id < customer.id && lcg.chance(60) {
-        other.clone()
-    } else {
-        customer
-    };
+    let customer = buyer(lcg, customers, day).clone();
     let channel = channel(lcg, &customer);
     let is_store = channel == SalesChannel::Store;
     let source = match channel {
@@ -146,12 +138,10 @@ fn order(lcg: &mut Lcg, id: i64, customers: &[Customer], day: Date) -> Order {
         ]),
         _ => "none",
     };
-    let warehouse_id = if is_store {
-        2
-    } else if lcg.chance(85) {
-        1
-    } else {
-        3
+    let warehouse_id = match (is_store, lcg.chance(85)) {
+        (true, _) => 2,
+        (false, true) => 1,
+        (false, false) => 3,
     };
     let country = customer.country.as_str();
     let fitting: Vec<&'static Carrier> = CARRIERS
@@ -186,6 +176,17 @@ fn order(lcg: &mut Lcg, id: i64, customers: &[Customer], day: Date) -> Order {
             0
         },
         shipping_cents: 0,
+    }
+}
+
+/// Two draws and mostly the smaller one: early customers buy more often.
+fn buyer<'a>(lcg: &mut Lcg, customers: &'a [Customer], day: Date) -> &'a Customer {
+    let known: Vec<&Customer> = customers.iter().filter(|c| c.since <= day).collect();
+    let (one, other) = (*lcg.pick(&known), *lcg.pick(&known));
+    if other.id < one.id && lcg.chance(60) {
+        other
+    } else {
+        one
     }
 }
 

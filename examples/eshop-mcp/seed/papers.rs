@@ -57,21 +57,47 @@ fn invoice(
     lcg: &mut Lcg,
     end: Date,
 ) -> Result<(), ShopError> {
-    let is_draft = !order.has_left();
-    let number = (!is_draft).then(|| numbers.next(day));
-    let due = day.plus_days(order.customer.terms_days.max(7));
     let total = order.total_cents();
+    let due = day.plus_days(order.customer.terms_days.max(7));
+    let number = order.has_left().then(|| numbers.next(day));
     let paid = match order.payment {
+        _ if number.is_none() => 0,
         PaymentStatus::Unpaid => 0,
         PaymentStatus::Partial => total / 2,
         _ => total,
     };
-    let status = if is_draft {
-        "draft"
-    } else if paid == total {
-        "paid"
-    } else {
-        "issued"
+    let invoice_id = invoice_row(db, order, (day, due), number.as_deref(), paid)?;
+    lines(db, order, invoice_id, 1)?;
+    if number.is_none() {
+        return Ok(());
+    }
+    if paid > 0 {
+        let on = paid_on(order, due, lcg, end);
+        payment(db, order, Some(invoice_id), paid, on)?;
+    }
+    if paid < total {
+        reminders(db, invoice_id, due, end)?;
+    }
+    match order.delivered {
+        Some(day) if order.status == OrderStatus::Returned => {
+            credit_note(db, order, invoice_id, day, numbers)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes the head of an invoice, a draft when it has no number, and returns its row.
+fn invoice_row(
+    db: &Connection,
+    order: &Order,
+    (day, due): (Date, Date),
+    number: Option<&str>,
+    paid: i64,
+) -> Result<i64, ShopError> {
+    let status = match number {
+        None => "draft",
+        Some(_) if paid == order.total_cents() => "paid",
+        Some(_) => "issued",
     };
     db.execute(
         "insert into invoices (number, kind, status, customer_id, order_id, currency, net_cents, vat_cents, total_cents,
@@ -83,32 +109,14 @@ fn invoice(
             order.customer.id,
             order.id,
             order.customer.currency,
-            total,
-            if is_draft { 0 } else { paid },
-            number.as_ref().map(|_| day),
-            number.as_ref().map(|_| due),
+            order.total_cents(),
+            paid,
+            number.map(|_| day),
+            number.map(|_| due),
             format!("{day}T15:05:00")
         ],
     )?;
-    let invoice_id = db.last_insert_rowid();
-    lines(db, order, invoice_id, 1)?;
-    if is_draft {
-        return Ok(());
-    }
-    if paid > 0 {
-        let on = paid_on(order, due, lcg, end);
-        payment(db, order, Some(invoice_id), paid, on)?;
-    }
-    if paid < total {
-        reminders(db, invoice_id, due, end)?;
-    }
-    if let Some(delivered) = order
-        .delivered
-        .filter(|_| order.status == OrderStatus::Returned)
-    {
-        credit_note(db, order, invoice_id, delivered, numbers)?;
-    }
-    Ok(())
+    Ok(db.last_insert_rowid())
 }
 
 fn paid_on(order: &Order, due: Date, lcg: &mut Lcg, end: Date) -> Date {

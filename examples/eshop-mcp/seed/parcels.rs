@@ -82,6 +82,31 @@ fn location(variant_id: i64) -> String {
     )
 }
 
+fn shipment_status(order: &Order) -> &'static str {
+    match order.status {
+        OrderStatus::Packed => "created",
+        OrderStatus::Shipped if order.id % 3 == 0 => "handed_over",
+        OrderStatus::Shipped => "in_transit",
+        OrderStatus::Returned if order.id % 2 == 0 => "returned",
+        _ => "delivered",
+    }
+}
+
+fn branch(
+    db: &Connection,
+    order: &Order,
+    carrier: &Carrier,
+    lcg: &mut Lcg,
+) -> Result<Option<i64>, ShopError> {
+    if !carrier.is_pickup {
+        return Ok(None);
+    }
+    let sql =
+        "select id from branches where carrier_id = ? and country = ? order by id limit 1 offset ?";
+    let place = params![carrier.id, order.customer.country, lcg.range(0, 2)];
+    Ok(Some(db.query_row(sql, place, |row| row.get(0))?))
+}
+
 fn shipment(
     db: &Connection,
     order: &Order,
@@ -89,24 +114,8 @@ fn shipment(
     lcg: &mut Lcg,
 ) -> Result<(), ShopError> {
     let day = order.shipped.unwrap_or(order.placed);
-    let status = match order.status {
-        OrderStatus::Packed => "created",
-        OrderStatus::Shipped if order.id % 3 == 0 => "handed_over",
-        OrderStatus::Shipped => "in_transit",
-        OrderStatus::Returned if order.id % 2 == 0 => "returned",
-        _ => "delivered",
-    };
-    let branch_id: Option<i64> = if carrier.is_pickup {
-        let sql = "select id from branches where carrier_id = ? and country = ? order by id limit 1 offset ?";
-        let offset = lcg.range(0, 2);
-        Some(db.query_row(
-            sql,
-            params![carrier.id, order.customer.country, offset],
-            |r| r.get(0),
-        )?)
-    } else {
-        None
-    };
+    let status = shipment_status(order);
+    let branch_id = branch(db, order, carrier, lcg)?;
     let weight: i64 = order
         .items
         .iter()

@@ -247,6 +247,25 @@ fn insert(db: &Connection, lcg: &mut Lcg, id: i64, row: &Row<'_>) -> Result<Cust
             since
         ],
     )?;
+    let (billing_id, shipping_id) = addresses(db, lcg, id, row)?;
+    Ok(Customer {
+        id,
+        segment: row.segment,
+        country: row.country,
+        currency,
+        since: row.since,
+        terms_days: row.terms_days,
+        billing_id,
+        shipping_id,
+    })
+}
+
+fn addresses(
+    db: &Connection,
+    lcg: &mut Lcg,
+    id: i64,
+    row: &Row<'_>,
+) -> Result<(i64, i64), ShopError> {
     let towns: Vec<_> = TOWNS.iter().filter(|town| town.0 == row.country).collect();
     let (country, city, postcode) = **lcg.pick(&towns);
     let street = format!("{} {}", lcg.pick(&STREETS), lcg.range(1, 120));
@@ -258,14 +277,5 @@ fn insert(db: &Connection, lcg: &mut Lcg, id: i64, row: &Row<'_>) -> Result<Cust
         )?;
         Ok(db.last_insert_rowid())
     };
-    Ok(Customer {
-        id,
-        segment: row.segment,
-        country: row.country,
-        currency,
-        since: row.since,
-        terms_days: row.terms_days,
-        billing_id: address("billing")?,
-        shipping_id: address("shipping")?,
-    })
+    Ok((address("billing")?, address("shipping")?))
 }

@@ -64,7 +64,33 @@ pub(crate) fn search(ctx: &Ctx<'_>, params: SearchParams) -> Result<Hits, ShopEr
 }
 
 fn find(ctx: &Ctx<'_>, kind: Kind, query: &str, limit: usize) -> Result<Vec<Hit>, ShopError> {
-    let (select, columns): (_, &[&str]) = match kind {
+    let (select, columns) = place(kind);
+    let mut filter = Filter::default();
+    filter.contains(columns, query);
+    let sql = format!(
+        "{select}{} order by o.id desc limit {limit}",
+        filter.to_sql()
+    );
+    ctx.all(&sql, rusqlite::params_from_iter(&filter.values), |row| {
+        let id = row.get(0)?;
+        let code = match kind {
+            Kind::Order => OrderId(id).to_string(),
+            Kind::Customer => CustomerId(id).to_string(),
+            Kind::Product => ProductId(id).to_string(),
+            Kind::Invoice => InvoiceId(id).to_string(),
+            Kind::Shipment => ShipmentId(id).to_string(),
+        };
+        Ok(Hit {
+            kind,
+            code,
+            label: row.get(1)?,
+        })
+    })
+}
+
+/// The query of a kind, and the columns that are searched.
+fn place(kind: Kind) -> (&'static str, &'static [&'static str]) {
+    match kind {
         Kind::Order => (
             "select o.id, c.name || ', ' || o.status || ', ' || substr(o.placed_at, 1, 10) from orders o
              join customers c on c.id = o.customer_id",
@@ -91,26 +117,5 @@ fn find(ctx: &Ctx<'_>, kind: Kind, query: &str, limit: usize) -> Result<Vec<Hit>
             "select o.id, o.tracking_no || ', ' || o.status from shipments o",
             &["printf('SHP-%06d', o.id)", "o.tracking_no", "printf('ORD-%06d', o.order_id)"],
         ),
-    };
-    let mut filter = Filter::default();
-    filter.contains(columns, query);
-    let sql = format!(
-        "{select}{} order by o.id desc limit {limit}",
-        filter.to_sql()
-    );
-    ctx.all(&sql, rusqlite::params_from_iter(&filter.values), |row| {
-        let id = row.get(0)?;
-        let code = match kind {
-            Kind::Order => OrderId(id).to_string(),
-            Kind::Customer => CustomerId(id).to_string(),
-            Kind::Product => ProductId(id).to_string(),
-            Kind::Invoice => InvoiceId(id).to_string(),
-            Kind::Shipment => ShipmentId(id).to_string(),
-        };
-        Ok(Hit {
-            kind,
-            code,
-            label: row.get(1)?,
-        })
-    })
+    }
 }

@@ -10,7 +10,8 @@ use crate::{
 pub(crate) fn tools() -> Vec<Entry> {
     let mut tools = desk_tools();
     tools.extend(reference_tools());
-    tools.extend(notebook_tools());
+    tools.extend(note_tools());
+    tools.extend(task_tools());
     tools
 }
 
@@ -54,19 +55,6 @@ fn desk_tools() -> Vec<Entry> {
                 role: Role::Viewer,
             },
             search::search,
-        ),
-        read(
-            Spec {
-                name: "core_activity_list",
-                title: "Activity log",
-                does: "Lists who changed what through these tools, newest first.",
-                when: "you ask who did something. One order's whole story: orders_timeline.",
-                effects: NONE,
-                limits: "reads and dry runs leave no line.",
-                effect: Effect::Read,
-                role: Role::Viewer,
-            },
-            desk::activity_list,
         ),
     ]
 }
@@ -115,34 +103,8 @@ fn reference_tools() -> Vec<Entry> {
     ]
 }
 
-fn notebook_tools() -> Vec<Entry> {
+fn task_tools() -> Vec<Entry> {
     vec![
-        read(
-            Spec {
-                name: "core_notes_list",
-                title: "Notes on a record",
-                does: "Lists staff notes on one record, newest first.",
-                when: "you want what colleagues wrote. What happened to an order: orders_timeline.",
-                effects: NONE,
-                limits: "one record per call.",
-                effect: Effect::Read,
-                role: Role::Viewer,
-            },
-            notes::list,
-        ),
-        write(
-            Spec {
-                name: "core_note_create",
-                title: "Add a note",
-                does: "Attaches a staff note to a record.",
-                when: "a fact should stay with the record. Something to be done: core_task_create.",
-                effects: "a line in the activity log.",
-                limits: "customers never see it; cannot be edited.",
-                effect: Effect::Add,
-                role: Role::Clerk,
-            },
-            notes::create,
-        ),
         read(
             Spec {
                 name: "core_tasks_list",
@@ -168,6 +130,50 @@ fn notebook_tools() -> Vec<Entry> {
                 role: Role::Clerk,
             },
             tasks::create,
+        ),
+    ]
+}
+
+fn note_tools() -> Vec<Entry> {
+    vec![
+        read(
+            Spec {
+                name: "core_activity_list",
+                title: "Activity log",
+                does: "Lists who changed what through these tools, newest first.",
+                when: "you ask who did something. One order's whole story: orders_timeline.",
+                effects: NONE,
+                limits: "reads and dry runs leave no line.",
+                effect: Effect::Read,
+                role: Role::Viewer,
+            },
+            desk::activity_list,
+        ),
+        read(
+            Spec {
+                name: "core_notes_list",
+                title: "Notes on a record",
+                does: "Lists staff notes on one record, newest first.",
+                when: "you want what colleagues wrote. What happened to an order: orders_timeline.",
+                effects: NONE,
+                limits: "one record per call.",
+                effect: Effect::Read,
+                role: Role::Viewer,
+            },
+            notes::list,
+        ),
+        write(
+            Spec {
+                name: "core_note_create",
+                title: "Add a note",
+                does: "Attaches a staff note to a record.",
+                when: "a fact should stay with the record. Something to be done: core_task_create.",
+                effects: "a line in the activity log.",
+                limits: "customers never see it; cannot be edited.",
+                effect: Effect::Add,
+                role: Role::Clerk,
+            },
+            notes::create,
         ),
     ]
 }

@@ -9,7 +9,7 @@ use crate::{
     common::{Change, Currency, OrderId, OrderStatus, PaymentMethod, PaymentStatus, Version},
     ctx::Ctx,
     error::ShopError,
-    groups::orders::view::{OrderChange, state_of},
+    groups::orders::view::{OrderChange, OrderState, state_of},
 };
 
 /// An order that is being written.
@@ -107,6 +107,23 @@ impl Edit {
         self.changes.push(Change::new(field, from, to));
     }
 
+    /// Says what to do when a paid order no longer costs what was paid.
+    fn difference(&self, ctx: &Ctx<'_>, order: &OrderState) -> Result<Option<String>, ShopError> {
+        let total = order.totals.total_cents;
+        if total == self.total_cents || self.payment != PaymentStatus::Paid {
+            return Ok(None);
+        }
+        let over = paid_cents(ctx, self.id)? - total;
+        Ok(match over {
+            0 => None,
+            1.. => Some(format!("{over} cents too much were paid: orders_refund")),
+            _ => Some(format!(
+                "{} cents are to be paid yet: invoices_payment_record",
+                -over
+            )),
+        })
+    }
+
     /// Closes the order: new version, event, activity, answer.
     ///
     /// # Errors
@@ -129,6 +146,14 @@ impl Edit {
             let before = self.total_cents;
             self.changed("total_cents", Some(before), Some(order.totals.total_cents));
         }
+        if order.payment_status != self.payment {
+            let before = self.payment;
+            self.changed("payment_status", Some(before), Some(order.payment_status));
+        }
+        let follow_up = match follow_up {
+            Some(follow_up) => Some(follow_up),
+            None => self.difference(ctx, &order)?,
+        };
         Ok(OrderChange {
             order,
             changes: self.changes,
@@ -175,5 +200,30 @@ pub(crate) fn recompute(ctx: &Ctx<'_>, id: OrderId) -> Result<(), ShopError> {
     for sql in steps {
         ctx.run(sql, params![id])?;
     }
+    settle(ctx, id)
+}
+
+/// What has come in for an order.
+///
+/// # Errors
+/// `Db` when the database fails.
+pub(crate) fn paid_cents(ctx: &Ctx<'_>, id: OrderId) -> Result<i64, ShopError> {
+    ctx.value(
+        "select coalesce(sum(amount_cents), 0) from payments where order_id = ?",
+        [id],
+    )
+}
+
+/// Sets the payment state from the payments, unless money went back already.
+///
+/// # Errors
+/// `Db` when the database fails.
+pub(crate) fn settle(ctx: &Ctx<'_>, id: OrderId) -> Result<(), ShopError> {
+    let paid = paid_cents(ctx, id)?;
+    ctx.run(
+        "update orders set payment_status = case when ?2 <= 0 then 'unpaid' when ?2 < total_cents then 'partial' else 'paid' end
+         where id = ?1 and payment_status in ('unpaid', 'partial', 'paid')",
+        params![id, paid],
+    )?;
     Ok(())
 }

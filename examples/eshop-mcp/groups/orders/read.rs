@@ -61,19 +61,7 @@ pub(crate) fn get(ctx: &Ctx<'_>, params: GetParams) -> Result<OrderSheet, ShopEr
     let id = params.id;
     let order = card_of(ctx, id)?;
     let next_statuses = status::next(order.status).to_vec();
-    let discounts = ctx.all(
-        "select i.line, d.percent, d.amount_cents, d.reason from discounts d left join order_items i on i.id = d.item_id
-         where d.order_id = ? order by d.id",
-        [id],
-        |row| {
-            Ok(Discount {
-                line: row.get(0)?,
-                percent: row.get(1)?,
-                amount_cents: row.get(2)?,
-                reason: row.get(3)?,
-            })
-        },
-    )?;
+    let discounts = discounts_of(ctx, id)?;
     let lines = lines_of(ctx, id)?;
     let papers = papers_of(ctx, id)?;
     let parts = ctx.all(
@@ -109,4 +97,20 @@ pub(crate) fn get(ctx: &Ctx<'_>, params: GetParams) -> Result<OrderSheet, ShopEr
             next_statuses,
         })
     })?)
+}
+
+fn discounts_of(ctx: &Ctx<'_>, id: OrderId) -> Result<Vec<Discount>, ShopError> {
+    ctx.all(
+        "select i.line, d.percent, d.amount_cents, d.reason from discounts d left join order_items i on i.id = d.item_id
+         where d.order_id = ? order by d.id",
+        [id],
+        |row| {
+            Ok(Discount {
+                line: row.get(0)?,
+                percent: row.get(1)?,
+                amount_cents: row.get(2)?,
+                reason: row.get(3)?,
+            })
+        },
+    )
 }

@@ -9,7 +9,7 @@ use crate::{
     ctx::Ctx,
     error::ShopError,
     groups::orders::{
-        edit::{Edit, open, recompute},
+        edit::{Edit, open, paid_cents, recompute},
         items::find,
         stock,
         view::OrderChange,
@@ -35,7 +35,7 @@ pub(crate) struct DiscountParams {
     /// Fixed amount in hundredths of the order's currency; either this or `percent`.
     #[schemars(range(min = 1, max = 100_000_000), example = 20_000)]
     amount_cents: Option<i64>,
-    /// Why; the customer sees it on the invoice.
+    /// Why; kept with the discount.
     #[schemars(length(min = 3, max = 100), example = &"late delivery")]
     reason: String,
 }
@@ -155,29 +155,8 @@ pub(crate) fn refund(ctx: &Ctx<'_>, params: RefundParams) -> Result<OrderChange,
             "before payment use `orders_discount_apply` or `orders_cancel`",
         ));
     }
-    let refund_id = ctx.insert(
-        "insert into refunds (order_id, amount_cents, reason, method, restocked, user_id, created_at) values (?, 0, ?, ?, ?, ?, ?)",
-        params![edit.id, params.reason, params.method, params.restock, ctx.user.id, ctx.now()],
-    )?;
-    let amount = match (params.lines.is_empty(), params.amount_cents) {
-        (false, None) => refund_lines(ctx, &edit, &params, refund_id)?,
-        (true, Some(amount)) if !params.restock => amount,
-        (true, Some(_)) => {
-            return Err(ShopError::invalid(
-                "restock",
-                "true",
-                "false when `lines` is absent",
-            ));
-        }
-        _ => {
-            return Err(ShopError::invalid(
-                "lines",
-                "not the only one of `lines` and `amount_cents`",
-                "exactly one of them",
-            ));
-        }
-    };
-    let most = paid(ctx, &edit)? - edit.refunded_cents;
+    let (refund_id, amount) = begin(ctx, &edit, &params)?;
+    let most = paid_cents(ctx, edit.id)? - edit.refunded_cents;
     if amount > most {
         let allowed = format!("up to {most}, what was paid and not yet refunded");
         return Err(ShopError::invalid("amount_cents", amount, &allowed));
@@ -195,11 +174,8 @@ pub(crate) fn refund(ctx: &Ctx<'_>, params: RefundParams) -> Result<OrderChange,
         "update orders set refunded_cents = refunded_cents + ?, payment_status = ? where id = ?",
         params![amount, status, edit.id],
     )?;
-    let (before, payment) = (edit.refunded_cents, edit.payment);
+    let before = edit.refunded_cents;
     edit.changed("refunded_cents", Some(before), Some(before + amount));
-    if payment != status {
-        edit.changed("payment_status", Some(payment), Some(status));
-    }
     let invoiced: i64 = ctx.value(
         "select count(*) from invoices where order_id = ? and kind = 'invoice' and status in ('issued', 'paid')",
         [edit.id],
@@ -213,13 +189,31 @@ pub(crate) fn refund(ctx: &Ctx<'_>, params: RefundParams) -> Result<OrderChange,
     edit.close(ctx, "refund", &message, follow_up)
 }
 
-/// What was paid: the payments, or the total where an order came paid from elsewhere.
-fn paid(ctx: &Ctx<'_>, edit: &Edit) -> Result<i64, ShopError> {
-    let sum: i64 = ctx.value(
-        "select coalesce(sum(amount_cents), 0) from payments where order_id = ?",
-        [edit.id],
+/// Writes the refund's head and lines, and returns its row and the amount asked for.
+fn begin(ctx: &Ctx<'_>, edit: &Edit, params: &RefundParams) -> Result<(i64, i64), ShopError> {
+    let refund_id = ctx.insert(
+        "insert into refunds (order_id, amount_cents, reason, method, restocked, user_id, created_at) values (?, 0, ?, ?, ?, ?, ?)",
+        params![edit.id, params.reason, params.method, params.restock, ctx.user.id, ctx.now()],
     )?;
-    Ok(if sum > 0 { sum } else { edit.total_cents })
+    let amount = match (params.lines.is_empty(), params.amount_cents) {
+        (false, None) => refund_lines(ctx, edit, params, refund_id)?,
+        (true, Some(amount)) if !params.restock => amount,
+        (true, Some(_)) => {
+            return Err(ShopError::invalid(
+                "restock",
+                "true",
+                "false when `lines` is absent",
+            ));
+        }
+        _ => {
+            return Err(ShopError::invalid(
+                "lines",
+                "not the only one of `lines` and `amount_cents`",
+                "exactly one of them",
+            ));
+        }
+    };
+    Ok((refund_id, amount))
 }
 
 fn refund_lines(
@@ -228,21 +222,14 @@ fn refund_lines(
     params: &RefundParams,
     refund_id: i64,
 ) -> Result<i64, ShopError> {
-    let (items, discount): (i64, i64) = ctx.db.query_row(
-        "select items_cents, discount_cents from orders where id = ?",
+    let (items, discount, has_left): (i64, i64, bool) = ctx.db.query_row(
+        "select items_cents, discount_cents, shipped_at is not null from orders where id = ?",
         [edit.id],
-        |row| Ok((row.get(0)?, row.get(1)?)),
-    )?;
-    let has_left: bool = ctx.value(
-        "select shipped_at is not null from orders where id = ?",
-        [edit.id],
+        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
     )?;
     if params.restock && !has_left {
-        return Err(ShopError::invalid(
-            "restock",
-            "true",
-            "false while the order has not left the warehouse",
-        ));
+        let allowed = "false while the order has not left the warehouse";
+        return Err(ShopError::invalid("restock", "true", allowed));
     }
     let mut sum = 0;
     for (index, RefundLine { line, quantity }) in params.lines.iter().enumerate() {
@@ -250,11 +237,8 @@ fn refund_lines(
         let most = found.quantity - found.refunded_quantity;
         if *quantity > most {
             let allowed = format!("up to {most}, pieces of the line not yet refunded");
-            return Err(ShopError::invalid(
-                &format!("lines[{index}].quantity"),
-                quantity,
-                &allowed,
-            ));
+            let field = format!("lines[{index}].quantity");
+            return Err(ShopError::invalid(&field, quantity, &allowed));
         }
         let gross = found.total_cents * quantity / found.quantity;
         // The line's share of the discount on the whole order.

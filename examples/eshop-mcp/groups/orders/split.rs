@@ -9,7 +9,7 @@ use crate::{
     ctx::Ctx,
     error::ShopError,
     groups::orders::{
-        edit::{Edit, event, open, recompute},
+        edit::{Edit, event, open, paid_cents, recompute, settle},
         items::{find, trim_lists},
         view::{OrderState, state_of},
     },
@@ -80,6 +80,7 @@ pub(crate) fn split(ctx: &Ctx<'_>, params: SplitParams) -> Result<Split, ShopErr
         ));
     }
     recompute(ctx, part)?;
+    move_payments(ctx, edit.id, part)?;
     recompute(ctx, edit.id)?;
     event(
         ctx,
@@ -127,6 +128,25 @@ fn copy_head(ctx: &Ctx<'_>, id: OrderId) -> Result<OrderId, ShopError> {
         params![id, part],
     )?;
     Ok(part)
+}
+
+/// Books the part's share of what was paid over to it.
+fn move_payments(ctx: &Ctx<'_>, id: OrderId, part: OrderId) -> Result<(), ShopError> {
+    let part_cents: i64 = ctx.value("select total_cents from orders where id = ?", [part])?;
+    let share = paid_cents(ctx, id)?.min(part_cents);
+    if share > 0 {
+        for (order, cents, text) in [
+            (id, -share, format!("moved to {part}")),
+            (part, share, format!("moved from {id}")),
+        ] {
+            ctx.run(
+                "insert into payments (order_id, amount_cents, currency, method, paid_on, reference, user_id, created_at)
+                 select ?1, ?2, currency, method, ?4, ?3, ?5, ?6 from payments where order_id = ?7 order by id limit 1",
+                params![order, cents, text, ctx.today, ctx.user.id, ctx.now(), id],
+            )?;
+        }
+    }
+    settle(ctx, part)
 }
 
 fn move_line(

@@ -515,3 +515,40 @@ fn removed_pieces_leave_the_delivery_list_too() {
     shop.ok("orders_item_remove", json!({"id": id, "line": 1}));
     assert_eq!(shop.sql::<i64>(count, [&id]), before - 1);
 }
+
+#[test]
+fn a_split_divides_the_payments_and_a_larger_order_is_paid_in_part() {
+    let mut shop = TestShop::new();
+    let id = order(
+        &shop,
+        "status = 'confirmed' and payment_status = 'paid'
+         and (select count(*) from order_items i where i.order_id = orders.id) > 1",
+    );
+    let answer = shop.ok(
+        "orders_split",
+        json!({"id": id, "lines": [{"line": 1}], "reason": "later"}),
+    );
+    for part in ["order", "part"] {
+        assert_eq!(answer["result"][part]["payment_status"], "paid", "{part}");
+    }
+    let sums = "select count(*) from orders o where payment_status = 'paid' and status = 'confirmed'
+                and total_cents <> (select sum(amount_cents) from payments p where p.order_id = o.id)";
+    assert_eq!(shop.sql::<i64>(sums, []), 0);
+    let sku: String = shop.sql(
+        "select v.sku from stock s join variants v on v.id = s.variant_id join products p on p.id = v.product_id
+         join orders o on o.warehouse_id = s.warehouse_id
+         where printf('ORD-%06d', o.id) = ? and s.on_hand > s.reserved and p.status = 'active' order by v.id limit 1",
+        [&id],
+    );
+    let more = shop.ok(
+        "orders_item_add",
+        json!({"id": id, "sku": sku, "quantity": 1}),
+    );
+    assert_eq!(more["result"]["order"]["payment_status"], "partial");
+    assert!(
+        more["result"]["follow_up"]
+            .as_str()
+            .unwrap()
+            .contains("invoices_payment_record")
+    );
+}
