@@ -1,6 +1,7 @@
 //! The groups of tools. To add one: a module, and its line in [`GROUPS`].
 
 mod core;
+mod customers;
 mod invoices;
 mod orders;
 mod table;
@@ -17,6 +18,7 @@ type Group = (&'static str, fn() -> Vec<Entry>);
 /// All groups, by the prefix of their tools' names.
 pub(crate) const GROUPS: &[Group] = &[
     ("core", core::tools),
+    ("customers", customers::tools),
     ("invoices", invoices::tools),
     ("orders", orders::tools),
 ];

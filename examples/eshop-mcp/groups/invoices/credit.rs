@@ -13,10 +13,7 @@ use crate::{
     groups::invoices::{
         edit::{Edit, number, open, settle_part, touch},
         lines::{self, Line},
-        view::{
-            InvoiceChange, InvoiceLine, InvoiceState, InvoiceStatus, VatSum, lines_of, state_of,
-            vat_of,
-        },
+        view::{InvoiceChange, InvoiceState, InvoiceStatus, VatSum, state_of, vat_of},
     },
     values::words,
 };
@@ -67,7 +64,6 @@ pub(crate) struct CreditParams {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Credited {
     credit_note: InvoiceState,
-    lines: Vec<InvoiceLine>,
     /// VAT recapitulation of the credit note, the highest rate first.
     vat: Vec<VatSum>,
     /// Part that lowered what was open on the invoice.
@@ -112,7 +108,6 @@ pub(crate) fn create(ctx: &Ctx<'_>, params: CreditParams) -> Result<Credited, Sh
     let follow_up = follow_up(note, &edit, credit - set_off - refunded);
     Ok(Credited {
         credit_note: state_of(ctx, note)?,
-        lines: lines_of(ctx, note)?,
         vat: vat_of(ctx, note)?,
         set_off_cents: set_off,
         refunded_cents: refunded,
