@@ -78,7 +78,7 @@ fn records() -> Vec<Entry> {
                 does: "Changes name, contact, numbers, segment, currency, payment terms, consent or default address of a customer; fields left out stay as they are.",
                 when: "the customer's own data changed. For a new address use customers_address_add; for the credit limit use customers_credit_limit_set; for the address of one order use orders_update.",
                 effects: "segment and payment terms hold for later orders and invoices, placed orders keep their prices; buyer data on invoices follows; writes the activity log.",
-                limits: "kind and existing addresses cannot change; the currency only without orders and invoices; e-mail and registration number must be free; not for merged customers; payment terms over 30 days take role manager.",
+                limits: "kind and existing addresses cannot change; the currency only without orders, invoices and credit limit; e-mail and registration number must be free; not for merged customers; payment terms over 30 days take role manager.",
                 effect: Effect::Set,
                 role: Role::Clerk,
             },

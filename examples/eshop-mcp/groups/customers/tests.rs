@@ -426,3 +426,21 @@ fn dry_runs_of_all_writes_store_nothing() {
         assert!(shop.contents() == before, "{tool} stored something");
     }
 }
+
+#[test]
+fn a_currency_can_change_before_anything_is_owed_in_it() {
+    let mut shop = TestShop::new();
+    let mut new = jana();
+    new["kind"] = json!("company");
+    new["reg_no"] = json!("99887766");
+    let made = shop.ok("customers_create", new);
+    let id = &made["result"]["customer"]["id"];
+    let limit = |cents: i64| json!({"id": id, "limit": {"cents": cents, "currency": "CZK"}, "reason": "new partner"});
+    shop.ok("customers_credit_limit_set", limit(100));
+    let change = json!({"id": id, "currency": "EUR"});
+    let refusal = shop.refused("customers_update", Code::State, change.clone());
+    assert!(refusal.hint.contains("customers_credit_limit_set"));
+    shop.ok("customers_credit_limit_set", limit(0));
+    let changed = shop.ok("customers_update", change);
+    assert_eq!(changed["result"]["customer"]["currency"], "EUR");
+}

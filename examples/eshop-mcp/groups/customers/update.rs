@@ -37,7 +37,7 @@ pub(crate) struct UpdateParams {
     vat_no: Option<String>,
     /// Price list of later orders.
     segment: Option<Segment>,
-    /// Currency, while the customer has no orders and no invoices.
+    /// Currency, while the customer has no orders, invoices or credit limit.
     currency: Option<Currency>,
     /// Days to pay on later invoices; 0 for persons, over 30 takes role manager.
     #[schemars(range(min = 0, max = 60), example = 21)]
@@ -107,27 +107,40 @@ fn check(ctx: &Ctx<'_>, edit: &Edit, params: &UpdateParams) -> Result<(), ShopEr
         Some("") | None => {}
         Some(reg_no) => require_free(ctx, Some(edit.id), "reg_no", reg_no)?,
     }
-    let Some(currency) = params
-        .currency
-        .filter(|currency| *currency != edit.currency)
-    else {
-        return Ok(());
-    };
+    match params.currency {
+        Some(currency) if currency != edit.currency => check_currency(ctx, edit, currency),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses another currency once amounts in the present one exist.
+fn check_currency(ctx: &Ctx<'_>, edit: &Edit, currency: Currency) -> Result<(), ShopError> {
     let n_papers: i64 = ctx.value(
         "select (select count(*) from orders where customer_id = ?1) + (select count(*) from invoices where customer_id = ?1)",
         [edit.id],
     )?;
-    if n_papers == 0 {
-        return Ok(());
+    if n_papers > 0 {
+        return Err(ShopError::state(
+            format!(
+                "customer {} has {n_papers} orders and invoices in {}; {currency} would mix them",
+                edit.id, edit.currency
+            ),
+            "create a second customer with `customers_create` for the other currency",
+        )
+        .at("currency"));
     }
-    Err(ShopError::state(
-        format!(
-            "customer {} has {n_papers} orders and invoices in {}; {currency} would mix them",
-            edit.id, edit.currency
-        ),
-        "create a second customer with `customers_create` for the other currency",
-    )
-    .at("currency"))
+    let sql = "select credit_limit_cents from customers where id = ?";
+    if ctx.value::<i64>(sql, [edit.id])? > 0 {
+        return Err(ShopError::state(
+            format!(
+                "customer {} has a credit limit in {}",
+                edit.id, edit.currency
+            ),
+            "set it to 0 with `customers_credit_limit_set` first",
+        )
+        .at("currency"));
+    }
+    Ok(())
 }
 
 /// Sets a column when it differs; an empty text clears it.

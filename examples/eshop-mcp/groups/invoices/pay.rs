@@ -15,7 +15,7 @@ use crate::{
         invoices::{
             credit::refund_left,
             edit::{Edit, open, settle_part},
-            payments::{self, MoneyWay, Payment},
+            payments::{MoneyDirection, MoneyWay},
             view::{InvoiceKind, InvoiceState, InvoiceStatus},
         },
         orders,
@@ -47,7 +47,9 @@ pub(crate) struct PayParams {
 /// The payment, and what it left behind.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Recorded {
-    payment: Payment,
+    /// Number of the payment; invoices_payments_list shows it.
+    payment: i64,
+    direction: MoneyDirection,
     /// Absent for a payment in advance.
     invoice: Option<InvoiceState>,
     /// Absent for papers without an order, and for credit notes.
@@ -96,9 +98,9 @@ fn on_invoice(ctx: &Ctx<'_>, id: InvoiceId, params: &PayParams) -> Result<Record
         &[InvoiceStatus::Issued],
         "issue a draft with `invoices_issue` first; for a paid or cancelled one see `invoices_get`",
     )?;
-    let sign = match edit.kind {
-        InvoiceKind::Invoice => 1,
-        InvoiceKind::CreditNote => -1,
+    let (direction, sign) = match edit.kind {
+        InvoiceKind::Invoice => (MoneyDirection::In, 1),
+        InvoiceKind::CreditNote => (MoneyDirection::Out, -1),
     };
     check_amount(params, edit.currency, sign * edit.open_cents())?;
     if edit.kind == InvoiceKind::CreditNote {
@@ -122,6 +124,7 @@ fn on_invoice(ctx: &Ctx<'_>, id: InvoiceId, params: &PayParams) -> Result<Record
     change.changes.append(&mut changes);
     Ok(Recorded {
         payment,
+        direction,
         invoice: Some(change.invoice),
         order,
         changes: change.changes,
@@ -182,6 +185,7 @@ fn on_order(ctx: &Ctx<'_>, id: OrderId, params: &PayParams) -> Result<Recorded, 
     let is_next = status == OrderStatus::New && order.payment_status == PaymentStatus::Paid;
     Ok(Recorded {
         payment,
+        direction: MoneyDirection::In,
         invoice: None,
         order: Some(order),
         changes,
@@ -214,7 +218,7 @@ fn insert(
     sign: i64,
     invoice_id: Option<InvoiceId>,
     order_id: Option<OrderId>,
-) -> Result<Payment, ShopError> {
+) -> Result<i64, ShopError> {
     let paid_on = params.paid_on.unwrap_or(ctx.today);
     let cents = sign * params.amount.cents;
     let same: Option<i64> = ctx.one(
@@ -228,7 +232,7 @@ fn insert(
         let hint = "it is recorded already; give another `reference` if it is a second one";
         return Err(ShopError::state(message, hint).at("reference"));
     }
-    let id = ctx.insert(
+    ctx.insert(
         "insert into payments (invoice_id, order_id, amount_cents, currency, method, paid_on, reference, user_id, created_at)
          values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         params![
@@ -242,13 +246,7 @@ fn insert(
             ctx.user.id,
             ctx.now()
         ],
-    )?;
-    let sql = format!(
-        "select {} from {} where p.id = ?",
-        payments::COLUMNS,
-        payments::TABLES
-    );
-    Ok(ctx.db.query_row(&sql, [id], payments::payment)?)
+    )
 }
 
 /// Sets the order's payment state from its payments; the order gets a new version when that changes it.

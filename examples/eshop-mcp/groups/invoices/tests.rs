@@ -379,7 +379,7 @@ fn a_refund_settles_the_credit_note_of_its_order() {
     );
     let paid = shop.ok("invoices_payment_record", pay);
     assert_eq!(paid["result"]["invoice"]["status"], "paid");
-    assert_eq!(paid["result"]["payment"]["direction"], "out");
+    assert_eq!(paid["result"]["direction"], "out");
     assert_books_agree(&shop);
 }
 
@@ -585,4 +585,51 @@ fn dry_runs_of_all_writes_store_nothing() {
         assert_eq!(shop.ok(tool, arguments)["applied"], false, "{tool}");
         assert!(shop.contents() == before, "{tool} stored something");
     }
+}
+
+#[test]
+fn a_whole_credit_note_mirrors_an_invoice_of_an_order() {
+    let mut shop = TestShop::new();
+    let id = invoice(
+        &shop,
+        "kind = 'invoice' and status = 'paid' and not exists (select 1 from invoices n where n.corrects_id = i.id)
+         and exists (select 1 from invoice_lines l where l.invoice_id = i.id and total_cents < 0)",
+    );
+    let answer = shop.ok(
+        "invoices_credit_note_create",
+        json!({"id": id, "reason": "returned"}),
+    );
+    let sheet = shop.ok("invoices_get", json!({"id": id}));
+    for field in ["net_cents", "vat_cents", "total_cents"] {
+        assert_eq!(
+            cents(&answer["result"]["credit_note"], field),
+            -cents(&sheet["invoice"], field),
+            "{field}"
+        );
+    }
+    assert_eq!(answer["result"]["credit_note"]["status"], "issued");
+    assert!(
+        answer["result"]["invoice"]["follow_up"]
+            .as_str()
+            .unwrap()
+            .contains("orders_refund")
+    );
+    assert_books_agree(&shop);
+}
+
+#[test]
+fn a_reminder_by_post_goes_to_the_billing_address() {
+    let mut shop = TestShop::new();
+    let id = invoice(&shop, "status = 'issued' and due_on < '2026-11-27'");
+    let sent = shop.ok(
+        "invoices_reminder_send",
+        json!({"id": id, "channel": "post", "dry_run": true}),
+    );
+    let street: String = shop.sql(
+        "select street from addresses a join invoices i on i.customer_id = a.customer_id
+         where printf('INV-%06d', i.id) = ? and a.kind = 'billing' and a.is_default = 1",
+        [&id],
+    );
+    let recipient = sent["result"]["recipient"].as_str().unwrap();
+    assert!(recipient.contains(&street), "{recipient}");
 }

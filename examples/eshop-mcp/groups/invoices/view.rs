@@ -55,7 +55,7 @@ pub(crate) struct Amounts {
     pub(crate) paid_cents: i64,
     /// total - paid while issued, otherwise 0.
     pub(crate) open_cents: i64,
-    /// Sum of the credit notes that correct it.
+    /// Sum of the credit notes that correct it, 0 or negative.
     pub(crate) credited_cents: i64,
 }
 
