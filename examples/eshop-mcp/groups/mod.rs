@@ -1,0 +1,24 @@
+//! The groups of tools. To add one: a module, and its line in [`GROUPS`].
+
+mod core;
+mod customers;
+mod invoices;
+mod orders;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use crate::tool::Entry;
+
+pub(crate) use table::entries;
+
+/// A prefix of tool names, and what makes the tools.
+type Group = (&'static str, fn() -> Vec<Entry>);
+
+/// All groups, by the prefix of their tools' names.
+pub(crate) const GROUPS: &[Group] = &[
+    ("core", core::tools),
+    ("customers", customers::tools),
+    ("invoices", invoices::tools),
+    ("orders", orders::tools),
+];

@@ -1,0 +1,179 @@
+//! What order writes do to the stock: reserve, release, ship, take back.
+
+use rusqlite::params;
+
+use crate::{
+    common::{OrderId, Sku},
+    ctx::Ctx,
+    error::ShopError,
+};
+
+/// A variant as an order line needs it.
+#[derive(Debug)]
+pub(crate) struct Variant {
+    pub(crate) id: i64,
+    pub(crate) vat_percent: i64,
+    pub(crate) cost_cents: i64,
+}
+
+/// Finds a variant that may be sold; `field` is the argument's name for errors.
+///
+/// # Errors
+/// `Refused` with `not_found` or `state`.
+pub(crate) fn sellable(ctx: &Ctx<'_>, sku: &Sku, field: &str) -> Result<Variant, ShopError> {
+    let sql =
+        "select v.id, p.vat_percent, v.cost_cents, p.status = 'active' and v.status = 'active'
+               from variants v join products p on p.id = v.product_id where v.sku = ?";
+    let found = ctx.one(sql, [&sku.0], |row| {
+        let variant = Variant {
+            id: row.get(0)?,
+            vat_percent: row.get(1)?,
+            cost_cents: row.get(2)?,
+        };
+        Ok((variant, row.get::<_, bool>(3)?))
+    })?;
+    match found {
+        Some((variant, true)) => Ok(variant),
+        Some(_) => Err(ShopError::state(
+            format!("{} is not for sale", sku.0),
+            "choose an active variant with `store_variants_list`",
+        )
+        .at(field)),
+        None => Err(ShopError::not_found("variant", &sku.0, "store_variants_list").at(field)),
+    }
+}
+
+/// Finds the number of a warehouse by its code.
+///
+/// # Errors
+/// `Db` when the database fails.
+pub(crate) fn warehouse_id(ctx: &Ctx<'_>, code: &str) -> Result<i64, ShopError> {
+    ctx.value("select id from warehouses where code = ?", [code])
+}
+
+/// Sets pieces aside.
+///
+/// # Errors
+/// `Refused` with `state` when too few are free; the hint says where there are enough.
+pub(crate) fn reserve(
+    ctx: &Ctx<'_>,
+    variant_id: i64,
+    warehouse_id: i64,
+    quantity: i64,
+) -> Result<(), ShopError> {
+    let n_rows = ctx.run(
+        "update stock set reserved = reserved + ?3, version = version + 1
+         where variant_id = ?1 and warehouse_id = ?2 and on_hand - reserved >= ?3",
+        params![variant_id, warehouse_id, quantity],
+    )?;
+    if n_rows == 1 {
+        return Ok(());
+    }
+    let free: i64 = ctx.value(
+        "select coalesce(max(on_hand - reserved), 0) from stock where variant_id = ? and warehouse_id = ?",
+        params![variant_id, warehouse_id],
+    )?;
+    let (sku, code): (String, String) = ctx.db.query_row(
+        "select v.sku, w.code from variants v, warehouses w where v.id = ? and w.id = ?",
+        [variant_id, warehouse_id],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
+    let elsewhere: Option<String> = ctx.value(
+        "select group_concat(w.code || ' ' || (s.on_hand - s.reserved), ', ') from stock s join warehouses w on w.id = s.warehouse_id
+         where s.variant_id = ? and s.warehouse_id <> ? and s.on_hand > s.reserved",
+        params![variant_id, warehouse_id],
+    )?;
+    let hint = match elsewhere {
+        Some(places) => {
+            format!("free elsewhere: {places}; use that warehouse or `store_stock_transfer`")
+        }
+        None => "none is free anywhere; take fewer, or see `store_reorder_suggest`".to_owned(),
+    };
+    Err(ShopError::state(
+        format!("{sku} in {code}: {free} free, {quantity} needed"),
+        hint,
+    ))
+}
+
+/// Gives back pieces that were set aside.
+///
+/// # Errors
+/// `Db` when the database fails.
+pub(crate) fn release(
+    ctx: &Ctx<'_>,
+    variant_id: i64,
+    warehouse_id: i64,
+    quantity: i64,
+) -> Result<(), ShopError> {
+    ctx.run(
+        "update stock set reserved = reserved - ?3, version = version + 1 where variant_id = ?1 and warehouse_id = ?2",
+        params![variant_id, warehouse_id, quantity],
+    )?;
+    Ok(())
+}
+
+/// Gives back everything that is set aside for an order.
+///
+/// # Errors
+/// `Db` when the database fails.
+pub(crate) fn release_all(ctx: &Ctx<'_>, id: OrderId, warehouse_id: i64) -> Result<(), ShopError> {
+    for (variant_id, quantity) in contents(ctx, id)? {
+        release(ctx, variant_id, warehouse_id, quantity)?;
+    }
+    Ok(())
+}
+
+/// Lets all pieces of an order leave the warehouse.
+///
+/// # Errors
+/// `Db` when the database fails.
+pub(crate) fn ship_all(ctx: &Ctx<'_>, id: OrderId, warehouse_id: i64) -> Result<(), ShopError> {
+    for (variant_id, quantity) in contents(ctx, id)? {
+        ctx.run(
+            "update stock set reserved = reserved - ?3, on_hand = on_hand - ?3, version = version + 1
+             where variant_id = ?1 and warehouse_id = ?2",
+            params![variant_id, warehouse_id, quantity],
+        )?;
+        movement(ctx, id, (variant_id, warehouse_id, -quantity), "sale")?;
+    }
+    Ok(())
+}
+
+/// Puts pieces that came back on the shelf.
+///
+/// # Errors
+/// `Db` when the database fails.
+pub(crate) fn take_back(
+    ctx: &Ctx<'_>,
+    id: OrderId,
+    variant_id: i64,
+    warehouse_id: i64,
+    quantity: i64,
+) -> Result<(), ShopError> {
+    ctx.run(
+        "update stock set on_hand = on_hand + ?3, version = version + 1 where variant_id = ?1 and warehouse_id = ?2",
+        params![variant_id, warehouse_id, quantity],
+    )?;
+    movement(ctx, id, (variant_id, warehouse_id, quantity), "return")
+}
+
+fn contents(ctx: &Ctx<'_>, id: OrderId) -> Result<Vec<(i64, i64)>, ShopError> {
+    ctx.all(
+        "select variant_id, quantity from order_items where order_id = ?",
+        [id],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )
+}
+
+fn movement(
+    ctx: &Ctx<'_>,
+    id: OrderId,
+    (variant_id, warehouse_id, delta): (i64, i64, i64),
+    kind: &str,
+) -> Result<(), ShopError> {
+    ctx.run(
+        "insert into stock_movements (variant_id, warehouse_id, delta, kind, order_id, user_id, at) values (?, ?, ?, ?, ?, ?, ?)",
+        params![variant_id, warehouse_id, delta, kind, id, ctx.user.id, ctx.now()],
+    )?;
+    Ok(())
+}
