@@ -1,6 +1,7 @@
 //! The groups of tools. To add one: a module, and its line in [`GROUPS`].
 
 mod core;
+mod deliverylists;
 mod orders;
 mod table;
 #[cfg(test)]
@@ -14,4 +15,8 @@ pub(crate) use table::entries;
 type Group = (&'static str, fn() -> Vec<Entry>);
 
 /// All groups, by the prefix of their tools' names.
-pub(crate) const GROUPS: &[Group] = &[("core", core::tools), ("orders", orders::tools)];
+pub(crate) const GROUPS: &[Group] = &[
+    ("core", core::tools),
+    ("deliverylists", deliverylists::tools),
+    ("orders", orders::tools),
+];

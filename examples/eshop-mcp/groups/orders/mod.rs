@@ -22,4 +22,6 @@ mod timeline;
 mod update;
 mod view;
 
+pub(crate) use edit::{event, open};
+pub(crate) use stock::{contents, take, untake};
 pub(crate) use table::tools;
