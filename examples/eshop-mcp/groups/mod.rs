@@ -1,5 +1,6 @@
 //! The groups of tools. To add one: a module, and its line in [`GROUPS`].
 
+mod analytics;
 mod core;
 mod deliverylists;
 mod orders;
@@ -16,6 +17,7 @@ type Group = (&'static str, fn() -> Vec<Entry>);
 
 /// All groups, by the prefix of their tools' names.
 pub(crate) const GROUPS: &[Group] = &[
+    ("analytics", analytics::tools),
     ("core", core::tools),
     ("deliverylists", deliverylists::tools),
     ("orders", orders::tools),
