@@ -1,7 +1,9 @@
 //! Days that stand out from the days around them.
 //!
-//! A day is compared with the median of its neighbors by the robust z-score: 0.6745 times the distance from the
-//! median, over the median of all distances. Neither is moved by the very days that are looked for.
+//! A day is compared with the median of its neighbors by a robust z-score: the distance from the median over the
+//! usual distance. That is the median one or the mean one, whichever is larger, each scaled to a deviation: the median
+//! alone calls every large order odd, since on many days there is none. It is at least one count, so that a single
+//! cancellation never stands out.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +28,7 @@ use crate::{
 /// Makes the median distance of a normal distribution its deviation.
 const NORMAL: f64 = 0.6745;
 
-/// The same for the mean distance, which serves where the median one is zero.
+/// The same for the mean distance.
 const NORMAL_MEAN: f64 = 0.7979;
 
 words!(/// What is counted by day; the first three by visit channel.
@@ -250,13 +252,9 @@ fn scores(days: &Days, period: Span, window: i64) -> Vec<(Date, f64, f64)> {
             continue;
         };
         let distances: Vec<f64> = others.iter().map(|value| (value - middle).abs()).collect();
-        let scale = match median(&distances) {
-            Some(distance) if distance > 0.0 => distance / NORMAL,
-            _ => mean(&distances).unwrap_or(0.0) / NORMAL_MEAN,
-        };
-        if scale > 0.0 {
-            scores.push((*day, middle, (*value as f64 - middle) / scale));
-        }
+        let usual = median(&distances).unwrap_or(0.0) / NORMAL;
+        let scale = usual.max(mean(&distances).unwrap_or(0.0) / NORMAL_MEAN);
+        scores.push((*day, middle, (*value as f64 - middle) / scale.max(1.0)));
     }
     scores
 }
@@ -272,8 +270,8 @@ fn anomaly(
     let orders = count(orders.filter(of_channel).count());
     let is_low = score < 0.0;
     let reading = match (measure, is_low, orders) {
-        (Measure::Sessions, false, 0) => {
-            "clicks without orders: check campaigns, and whether people made them"
+        (Measure::Sessions, false, orders) if orders * 100 < value.value => {
+            "clicks that bring hardly any orders: check campaigns, and whether people made them"
         }
         (Measure::Sessions, false, _) => "more visitors: see which campaign ran",
         (Measure::Sessions, true, _) => "fewer visitors: check tracking and campaigns",

@@ -12,7 +12,7 @@ use crate::{
     error::ShopError,
     groups::analytics::{
         facts::czk_micro,
-        figures::{Figure, Rate, mean, mean_cents, median, percent, quantile, round2},
+        figures::{Figure, Rate, mean, percent, quantile, round2},
         period::{Compare, Scope, Span, czk, previous},
         revenue::count,
     },
@@ -74,7 +74,6 @@ struct Service {
     average_late_days: Option<f64>,
     /// From hand-over to delivery.
     average_days: Option<f64>,
-    median_days: Option<f64>,
     /// Nine of ten took at most so many days.
     p90_days: Option<f64>,
     /// What the shop pays the carrier.
@@ -83,7 +82,6 @@ struct Service {
     charged_cents: i64,
     /// charged - cost.
     balance_cents: i64,
-    average_cost_cents: i64,
 }
 
 /// A shipment in the report's currency.
@@ -232,11 +230,9 @@ fn service(ctx: &Ctx<'_>, now: &[&Parcel], before: Option<&[&Parcel]>) -> Servic
         late: count(over(now).iter().filter(|days| **days > 0).count()),
         average_late_days: mean(&late).map(round2),
         average_days: mean(&took).map(round2),
-        median_days: median(&took).map(round2),
         p90_days: quantile(&took, 90).map(round2),
         cost_cents: cost,
         charged_cents: charged,
         balance_cents: charged - cost,
-        average_cost_cents: mean_cents(cost, count(now.len())),
     }
 }

@@ -65,8 +65,6 @@ struct CategoryRow {
     average_price_cents: i64,
     /// Pieces that came back.
     returned_percent: Option<f64>,
-    /// Products that sold.
-    products: i64,
     /// The product with the highest revenue.
     best_product: Option<ProductId>,
 }
@@ -148,7 +146,6 @@ fn row(
         orders: count(orders.len()),
         average_price_cents: mean_cents(revenue_cents.value, pieces.value),
         returned_percent: percent(sum(now, |line| line.returned), pieces.value),
-        products: count(products.len()),
         best_product: products
             .into_iter()
             .max_by_key(|(id, revenue)| (*revenue, -id.0))

@@ -77,6 +77,9 @@ struct TopCustomer {
     last_order_on: Date,
 }
 
+/// Customers with their orders.
+type Accounts = BTreeMap<CustomerId, Account>;
+
 /// Orders of one customer.
 #[derive(Debug)]
 struct Account {
@@ -114,22 +117,37 @@ pub(crate) fn top(ctx: &Ctx<'_>, params: CustomersParams) -> Result<TopCustomers
         None => None,
     };
     let firsts = first_orders(ctx)?;
-    let sum = |accounts: &BTreeMap<CustomerId, Account>| {
-        accounts.values().map(|account| account.net).sum::<i64>()
-    };
-    let all = sum(&now);
+    let all = net_of(&now);
     let mut nets: Vec<i64> = now.values().map(|account| account.net).collect();
     nets.sort_unstable_by_key(|net| -net);
     let tenth: i64 = nets.iter().take(nets.len().div_ceil(10)).sum();
+    let items = items(&params, &now, before.as_ref(), &firsts);
+    Ok(TopCustomers {
+        scope,
+        items,
+        customers: Figure::new(
+            count(now.len()),
+            before.as_ref().map(|before| count(before.len())),
+        ),
+        net_cents: Figure::new(all, before.as_ref().map(net_of)),
+        top_tenth_percent: percent(tenth, all),
+    })
+}
+
+fn items(
+    params: &CustomersParams,
+    now: &Accounts,
+    before: Option<&Accounts>,
+    firsts: &BTreeMap<CustomerId, Date>,
+) -> Vec<TopCustomer> {
+    let all = net_of(now);
     let mut ranked: Vec<(&CustomerId, &Account)> = now.iter().collect();
     ranked.sort_by_key(|(id, account)| (-account.measure(params.by), **id));
-    let items = (1..)
+    (1..)
         .zip(ranked)
         .take(usize::try_from(params.limit.0).unwrap_or(usize::MAX))
         .map(|(rank, (id, account))| {
-            let earlier = before
-                .as_ref()
-                .map(|before| before.get(id).map_or(0, |account| account.net));
+            let earlier = before.map(|before| before.get(id).map_or(0, |account| account.net));
             TopCustomer {
                 rank,
                 customer_id: *id,
@@ -144,21 +162,15 @@ pub(crate) fn top(ctx: &Ctx<'_>, params: CustomersParams) -> Result<TopCustomers
                 last_order_on: account.last.day,
             }
         })
-        .collect();
-    Ok(TopCustomers {
-        scope,
-        items,
-        customers: Figure::new(
-            count(now.len()),
-            before.as_ref().map(|before| count(before.len())),
-        ),
-        net_cents: Figure::new(all, before.as_ref().map(sum)),
-        top_tenth_percent: percent(tenth, all),
-    })
+        .collect()
 }
 
-fn accounts(sales: Vec<Sale>) -> BTreeMap<CustomerId, Account> {
-    let mut accounts: BTreeMap<CustomerId, Account> = BTreeMap::new();
+fn net_of(accounts: &Accounts) -> i64 {
+    accounts.values().map(|account| account.net).sum()
+}
+
+fn accounts(sales: Vec<Sale>) -> Accounts {
+    let mut accounts = Accounts::new();
     // Sales come by day, so the last one stays.
     for sale in sales {
         let account = accounts.entry(sale.customer_id).or_insert_with(|| Account {

@@ -126,8 +126,7 @@ pub(crate) fn top(ctx: &Ctx<'_>, params: ProductsParams) -> Result<TopProducts, 
     };
     let now = read(scope.period)?;
     let before = scope.compared.map(read).transpose()?;
-    let sum = |sums: &[(String, Sums)]| sums.iter().map(|(_, sums)| sums.revenue).sum::<i64>();
-    let all = sum(&now);
+    let all = revenue_of(&now);
     let mut cumulative = 0;
     let items = (1..)
         .zip(&now)
@@ -155,8 +154,12 @@ pub(crate) fn top(ctx: &Ctx<'_>, params: ProductsParams) -> Result<TopProducts, 
         scope,
         items,
         sold: count(now.len()),
-        revenue_cents: Figure::new(all, before.as_deref().map(sum)),
+        revenue_cents: Figure::new(all, before.as_deref().map(revenue_of)),
     })
+}
+
+fn revenue_of(ranked: &[(String, Sums)]) -> i64 {
+    ranked.iter().map(|(_, sums)| sums.revenue).sum()
 }
 
 /// Rank and revenue of a key, nothing and zero when it did not sell.

@@ -12,7 +12,7 @@ use crate::{
     error::ShopError,
     groups::analytics::{
         facts::{Sale, SaleFilter, sales},
-        figures::{Figure, mean, mean_cents, whole},
+        figures::{Figure, mean, whole},
         period::{Compare, Grain, Scope, czk, previous, step_start},
         revenue::count,
     },
@@ -66,8 +66,6 @@ struct Point {
     pieces: i64,
     /// After refunds, VAT included.
     net_cents: i64,
-    /// gross / orders, zero without orders.
-    average_order_cents: i64,
     /// Net from the first step on.
     cumulative_cents: i64,
     /// Moving average of net; absent on the steps before it is full.
@@ -137,7 +135,6 @@ fn points(steps: &BTreeMap<Date, Vec<&Sale>>, earlier: Option<&BTreeMap<Date, i6
                 orders: count(sales.len()),
                 pieces: sum(|sale| sale.pieces),
                 net_cents: net,
-                average_order_cents: mean_cents(sum(|sale| sale.gross), count(sales.len())),
                 cumulative_cents: cumulative,
                 smooth_cents: None,
                 previous_cents: earlier.map(|earlier| earlier.get(start).copied().unwrap_or(0)),

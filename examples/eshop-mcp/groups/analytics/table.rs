@@ -13,6 +13,7 @@ use crate::{
 pub(crate) fn tools() -> Vec<Entry> {
     let mut tools = money();
     tools.extend(orders());
+    tools.extend(visits());
     tools.extend(rankings());
     tools.extend(goods());
     tools.extend(people());
@@ -53,7 +54,7 @@ fn money() -> Vec<Entry> {
                 "analytics_revenue_timeseries",
                 "Revenue over time",
                 [
-                    "Gives orders, pieces, net and average order by day, week or month, with running sum, moving average, the compared days beside, the best and the worst step and a trend.",
+                    "Gives orders, pieces and net by day, week or month, with running sum, moving average, the compared days beside, the best and the worst step and a trend.",
                     "somebody wants a curve, a season or a trend. For one sum with a breakdown use analytics_revenue_summary; for days that stand out use analytics_anomalies; for what comes next use analytics_forecast_demand.",
                     "counts as analytics_revenue_summary does; weeks start on Monday, and the first and last step may be cut by the period; the trend is a straight line and knows no season.",
                 ],
@@ -104,6 +105,11 @@ fn orders() -> Vec<Entry> {
             ),
             basket::baskets,
         ),
+    ]
+}
+
+fn visits() -> Vec<Entry> {
+    vec![
         read(
             spec(
                 "analytics_conversion_by_channel",
@@ -111,7 +117,7 @@ fn orders() -> Vec<Entry> {
                 [
                     "Follows visits of the e-shop from session to cart, checkout and order, by the channel that brought them, with rates, revenue, revenue per session and shares.",
                     "judging campaigns and channels. For stages after the order use analytics_orders_funnel; for a day on which clicks jumped use analytics_anomalies; for revenue by sales channel use analytics_revenue_summary.",
-                    "e-shop orders only; an order counts for the channel of its last visit, on the day it was placed; cancelled orders count as orders but not as revenue; what campaigns cost is not known.",
+                    "e-shop orders only; an order counts for the channel noted with it, on the day it was placed; cancelled orders count as orders but not as revenue; what campaigns cost is not known.",
                 ],
             ),
             conversion::conversion,
@@ -291,7 +297,7 @@ fn ahead() -> Vec<Entry> {
             [
                 "Finds days that stand out from the days around them in visits, orders, revenue or cancellations, by a robust z-score, and says what each may mean.",
                 "something looks odd, or as a regular check of visits and sales. For the curve itself use analytics_revenue_timeseries; for channels in sum use analytics_conversion_by_channel; for the orders of a day use orders_search.",
-                "a day is compared with up to `window` days before and after it, whatever their weekday; sessions, carts and checkouts are per channel; where orders are few a day, single orders stand out soon: raise threshold.",
+                "a day is compared with up to `window` days before and after it, whatever their weekday; sessions, carts and checkouts are per channel; the usual spread counts as at least one, so days of few orders seldom stand out.",
             ],
         ),
         anomalies::anomalies,

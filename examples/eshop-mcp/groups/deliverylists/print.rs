@@ -95,7 +95,6 @@ fn text(
     is_copy: bool,
 ) -> Result<String, ShopError> {
     let width = usize::try_from(params.width).unwrap_or(72);
-    let to = ship_to(ctx, list.order.id)?;
     let (note, wish): (Option<String>, Option<String>) = ctx.db.query_row(
         "select d.note, o.customer_note from delivery_lists d join orders o on o.id = d.order_id where d.id = ?",
         [list.id],
@@ -107,27 +106,8 @@ fn text(
     };
     let copy = if is_copy { " (COPY)" } else { "" };
     let rule = "-".repeat(width);
-    let mut rows = vec![
-        ends(
-            &format!("{title} {}{copy}", list.id),
-            &ctx.today.to_string(),
-            width,
-        ),
-        ends(
-            &format!("Order {}", list.order.id),
-            &format!("Warehouse {}", list.warehouse),
-            width,
-        ),
-        format!(
-            "To: {}, {}, {} {}, {}",
-            to.name, to.street, to.postcode, to.city, to.country
-        ),
-        format!(
-            "Carrier: {}",
-            list.carrier.as_deref().unwrap_or("picked up at the store")
-        ),
-        rule.clone(),
-    ];
+    let mut rows = head(ctx, list, &format!("{title} {}{copy}", list.id), width)?;
+    rows.push(rule.clone());
     for line in lines_of(ctx, list.id)? {
         rows.push(row(&line, params.paper, list.status, width));
     }
@@ -142,6 +122,32 @@ fn text(
     rows.extend(wish.map(|wish| format!("Customer: {wish}")));
     rows.push(String::new());
     Ok(rows.join("\n"))
+}
+
+/// What stands above the lines.
+fn head(
+    ctx: &Ctx<'_>,
+    list: &ListCard,
+    title: &str,
+    width: usize,
+) -> Result<Vec<String>, ShopError> {
+    let to = ship_to(ctx, list.order.id)?;
+    Ok(vec![
+        ends(title, &ctx.today.to_string(), width),
+        ends(
+            &format!("Order {}", list.order.id),
+            &format!("Warehouse {}", list.warehouse),
+            width,
+        ),
+        format!(
+            "To: {}, {}, {} {}, {}",
+            to.name, to.street, to.postcode, to.city, to.country
+        ),
+        format!(
+            "Carrier: {}",
+            list.carrier.as_deref().unwrap_or("picked up at the store")
+        ),
+    ])
 }
 
 /// A line of the list: a box to tick and the shelf to go to, or what lies in the parcel.

@@ -265,6 +265,12 @@ fn anomalies_find_the_clicks_that_brought_no_orders() {
     let top = &report["items"][0];
     assert!(top["score"].as_f64().unwrap() > 5.0);
     assert_eq!(top["value"]["value"], 155);
+    assert!(
+        top["reading"]
+            .as_str()
+            .unwrap()
+            .starts_with("clicks that bring")
+    );
     let calm = shop.ok(
         "analytics_anomalies",
         json!({"measures": ["sessions"], "channels": ["paid"], "threshold": 20.0}),
