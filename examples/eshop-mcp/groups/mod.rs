@@ -1,7 +1,9 @@
 //! The groups of tools. To add one: a module, and its line in [`GROUPS`].
 
+mod analytics;
 mod core;
 mod customers;
+mod deliverylists;
 mod invoices;
 mod orders;
 mod table;
@@ -17,8 +19,10 @@ type Group = (&'static str, fn() -> Vec<Entry>);
 
 /// All groups, by the prefix of their tools' names.
 pub(crate) const GROUPS: &[Group] = &[
+    ("analytics", analytics::tools),
     ("core", core::tools),
     ("customers", customers::tools),
+    ("deliverylists", deliverylists::tools),
     ("invoices", invoices::tools),
     ("orders", orders::tools),
 ];

@@ -35,7 +35,11 @@ pub(crate) struct CancelParams {
 
 /// What is cancelled along with the order: table, states that can still be, name of the change.
 const ALONG: [(&str, &str, &str); 3] = [
-    ("delivery_lists", "('draft', 'picking')", "delivery_lists"),
+    (
+        "delivery_lists",
+        "('draft', 'picking', 'confirmed')",
+        "delivery_lists",
+    ),
     ("shipments", "('created')", "shipments"),
     ("invoices", "('draft')", "invoices"),
 ];

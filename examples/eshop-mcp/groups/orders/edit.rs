@@ -9,7 +9,10 @@ use crate::{
     common::{Change, Currency, OrderId, OrderStatus, PaymentMethod, PaymentStatus, Version},
     ctx::Ctx,
     error::ShopError,
-    groups::orders::view::{OrderChange, OrderState, state_of},
+    groups::orders::{
+        stock,
+        view::{OrderChange, OrderState, state_of},
+    },
 };
 
 /// An order that is being written.
@@ -25,6 +28,8 @@ pub(crate) struct Edit {
     pub(crate) refunded_cents: i64,
     pub(crate) method: PaymentMethod,
     pub(crate) payment: PaymentStatus,
+    /// Pieces off the shelf: shipped, or taken by a confirmed delivery list.
+    pub(crate) taken: i64,
     pub(crate) changes: Vec<Change>,
 }
 
@@ -52,11 +57,14 @@ pub(crate) fn open(
             refunded_cents: row.get(6)?,
             method: row.get(7)?,
             payment: row.get(8)?,
+            taken: 0,
             changes: Vec::new(),
         })
     })?;
-    let edit = edit.ok_or_else(|| ShopError::not_found("order", id, "orders_search").at("id"))?;
+    let mut edit =
+        edit.ok_or_else(|| ShopError::not_found("order", id, "orders_search").at("id"))?;
     Version::check(expected, edit.version, &format!("order {id}"))?;
+    edit.taken = stock::taken(ctx, id)?;
     Ok(edit)
 }
 
@@ -94,7 +102,17 @@ impl Edit {
         self.require(
             &open,
             "put it on hold with `orders_status_change` while it is picking, or create a new order",
-        )
+        )?;
+        if self.taken == 0 {
+            return Ok(());
+        }
+        Err(ShopError::state(
+            format!(
+                "{} pieces of order {} were taken from the shelf",
+                self.taken, self.id
+            ),
+            "put them back with `deliverylists_cancel`, or create a new order",
+        ))
     }
 
     /// Records a change.

@@ -22,5 +22,6 @@ mod timeline;
 mod update;
 mod view;
 
-pub(crate) use edit::{paid_cents, settle};
+pub(crate) use edit::{event, open, paid_cents, settle};
+pub(crate) use stock::{contents, take, untake};
 pub(crate) use table::tools;

@@ -112,31 +112,77 @@ pub(crate) fn release(
     Ok(())
 }
 
-/// Gives back everything that is set aside for an order.
+/// Gives back everything that is set aside for an order, and puts back what delivery lists have taken.
 ///
 /// # Errors
 /// `Db` when the database fails.
 pub(crate) fn release_all(ctx: &Ctx<'_>, id: OrderId, warehouse_id: i64) -> Result<(), ShopError> {
-    for (variant_id, quantity) in contents(ctx, id)? {
-        release(ctx, variant_id, warehouse_id, quantity)?;
+    for piece in contents(ctx, id)? {
+        release(ctx, piece.variant_id, warehouse_id, piece.waiting)?;
+        if piece.taken > 0 {
+            take_back(ctx, id, piece.variant_id, warehouse_id, piece.taken)?;
+        }
     }
     Ok(())
 }
 
-/// Lets all pieces of an order leave the warehouse.
+/// Lets all pieces of an order leave the warehouse that no delivery list has taken yet.
 ///
 /// # Errors
 /// `Db` when the database fails.
 pub(crate) fn ship_all(ctx: &Ctx<'_>, id: OrderId, warehouse_id: i64) -> Result<(), ShopError> {
-    for (variant_id, quantity) in contents(ctx, id)? {
-        ctx.run(
-            "update stock set reserved = reserved - ?3, on_hand = on_hand - ?3, version = version + 1
-             where variant_id = ?1 and warehouse_id = ?2",
-            params![variant_id, warehouse_id, quantity],
-        )?;
-        movement(ctx, id, (variant_id, warehouse_id, -quantity), "sale")?;
+    for piece in contents(ctx, id)? {
+        if piece.waiting > 0 {
+            take(ctx, id, piece.variant_id, warehouse_id, piece.waiting)?;
+        }
     }
     Ok(())
+}
+
+/// Takes reserved pieces of an order from the shelf.
+///
+/// # Errors
+/// `Db` when the database fails.
+pub(crate) fn take(
+    ctx: &Ctx<'_>,
+    id: OrderId,
+    variant_id: i64,
+    warehouse_id: i64,
+    quantity: i64,
+) -> Result<(), ShopError> {
+    ctx.run(
+        "update stock set reserved = reserved - ?3, on_hand = on_hand - ?3, version = version + 1
+         where variant_id = ?1 and warehouse_id = ?2",
+        params![variant_id, warehouse_id, quantity],
+    )?;
+    movement(ctx, id, (variant_id, warehouse_id, -quantity), "sale")
+}
+
+/// Puts taken pieces of an order back on the shelf and reserves them for it again.
+///
+/// # Errors
+/// `Db` when the database fails.
+pub(crate) fn untake(
+    ctx: &Ctx<'_>,
+    id: OrderId,
+    variant_id: i64,
+    warehouse_id: i64,
+    quantity: i64,
+) -> Result<(), ShopError> {
+    take_back(ctx, id, variant_id, warehouse_id, quantity)?;
+    ctx.run(
+        "update stock set reserved = reserved + ?3 where variant_id = ?1 and warehouse_id = ?2",
+        params![variant_id, warehouse_id, quantity],
+    )?;
+    Ok(())
+}
+
+/// How many pieces of an order have left the shelf and not come back.
+///
+/// # Errors
+/// `Db` when the database fails.
+pub(crate) fn taken(ctx: &Ctx<'_>, id: OrderId) -> Result<i64, ShopError> {
+    Ok(contents(ctx, id)?.iter().map(|piece| piece.taken).sum())
 }
 
 /// Puts pieces that came back on the shelf.
@@ -157,11 +203,34 @@ pub(crate) fn take_back(
     movement(ctx, id, (variant_id, warehouse_id, quantity), "return")
 }
 
-fn contents(ctx: &Ctx<'_>, id: OrderId) -> Result<Vec<(i64, i64)>, ShopError> {
+/// Pieces of one variant in an order.
+#[derive(Debug)]
+pub(crate) struct Contents {
+    pub(crate) variant_id: i64,
+    /// Still on the shelf, reserved.
+    pub(crate) waiting: i64,
+    /// Off the shelf: shipped, or taken by a confirmed delivery list.
+    pub(crate) taken: i64,
+}
+
+/// Reads what an order holds, by variant.
+///
+/// # Errors
+/// `Db` when the database fails.
+pub(crate) fn contents(ctx: &Ctx<'_>, id: OrderId) -> Result<Vec<Contents>, ShopError> {
     ctx.all(
-        "select variant_id, quantity from order_items where order_id = ?",
+        "select i.variant_id, sum(i.quantity), (select coalesce(-sum(m.delta), 0) from stock_movements m
+             where m.order_id = i.order_id and m.variant_id = i.variant_id)
+         from order_items i where i.order_id = ? group by i.variant_id",
         [id],
-        |row| Ok((row.get(0)?, row.get(1)?)),
+        |row| {
+            let (quantity, taken): (i64, i64) = (row.get(1)?, row.get(2)?);
+            Ok(Contents {
+                variant_id: row.get(0)?,
+                waiting: quantity - taken,
+                taken,
+            })
+        },
     )
 }
 
