@@ -33,10 +33,8 @@ pub(crate) enum Effect {
     /// Takes something away or cannot be undone; each call acts again or is refused.
     Destroy,
     /// Only adds, and reaches outside the shop: an e-mail, a carrier.
-    #[expect(dead_code, reason = "no tool of the present groups reaches outside")]
     AddOutside,
     /// Cannot be undone and reaches outside the shop.
-    #[expect(dead_code, reason = "no tool of the present groups reaches outside")]
     DestroyOutside,
 }
 

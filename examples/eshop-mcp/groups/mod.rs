@@ -1,5 +1,6 @@
 //! The groups of tools. To add one: a module, and its line in [`GROUPS`].
 
+mod balikobot;
 mod core;
 mod orders;
 mod table;
@@ -14,4 +15,8 @@ pub(crate) use table::entries;
 type Group = (&'static str, fn() -> Vec<Entry>);
 
 /// All groups, by the prefix of their tools' names.
-pub(crate) const GROUPS: &[Group] = &[("core", core::tools), ("orders", orders::tools)];
+pub(crate) const GROUPS: &[Group] = &[
+    ("core", core::tools),
+    ("orders", orders::tools),
+    ("balikobot", balikobot::tools),
+];

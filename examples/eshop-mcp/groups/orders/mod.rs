@@ -22,4 +22,5 @@ mod timeline;
 mod update;
 mod view;
 
+pub(crate) use edit::paid_cents;
 pub(crate) use table::tools;
