@@ -8,7 +8,10 @@ use crate::{
     common::{Country, Limit, Offset, Page},
     ctx::{Ctx, Listing},
     error::ShopError,
-    groups::balikobot::codes::{BranchCode, BranchKind, CarrierCode},
+    groups::balikobot::{
+        codes::{BranchCode, BranchKind, CarrierCode},
+        terms::find,
+    },
     query::Filter,
 };
 
@@ -55,6 +58,9 @@ pub(crate) struct Branch {
 }
 
 pub(crate) fn search(ctx: &Ctx<'_>, params: BranchesParams) -> Result<Page<Branch>, ShopError> {
+    if let Some(code) = &params.carrier {
+        find(ctx, code)?;
+    }
     let mut filter = Filter::default();
     filter.bind("k.code = ?", params.carrier.as_ref().map(|code| &code.0))?;
     if let Some(text) = &params.text {

@@ -11,6 +11,7 @@ use crate::{
     error::ShopError,
     groups::balikobot::{
         codes::{CarrierCode, ShipmentStatus},
+        terms::find,
         view::{CARD_COLUMNS, CARD_TABLES, OPEN, ShipmentCard, card, card_of},
     },
     query::Filter,
@@ -49,6 +50,9 @@ pub(crate) struct ListParams {
 pub(crate) fn list(ctx: &Ctx<'_>, params: ListParams) -> Result<Page<ShipmentCard>, ShopError> {
     let mut filter = Filter::default();
     filter.any("s.status", &params.status)?;
+    if let Some(code) = &params.carrier {
+        find(ctx, code)?;
+    }
     filter.bind("k.code = ?", params.carrier.as_ref().map(|code| &code.0))?;
     filter.bind("s.order_id = ?", params.order_id.as_ref())?;
     if let Some(text) = &params.tracking_no {

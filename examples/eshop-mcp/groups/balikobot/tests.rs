@@ -116,6 +116,15 @@ fn branches_nearest_by_postcode_come_first_and_closed_ones_are_left_out() {
 }
 
 #[test]
+fn lists_refuse_a_carrier_that_there_is_not() {
+    let mut shop = TestShop::with_role(Role::Viewer);
+    for tool in ["balikobot_branches_search", "balikobot_shipments_list"] {
+        let refusal = shop.refused(tool, Code::NotFound, json!({"carrier": "nobody"}));
+        assert_eq!(refusal.field.as_deref(), Some("carrier"));
+    }
+}
+
+#[test]
 fn shipments_are_filtered_and_late_ones_are_marked() {
     let mut shop = TestShop::with_role(Role::Viewer);
     let created = shop.ok(
