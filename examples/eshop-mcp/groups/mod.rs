@@ -3,6 +3,7 @@
 mod balikobot;
 mod core;
 mod orders;
+mod store;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -18,5 +19,6 @@ type Group = (&'static str, fn() -> Vec<Entry>);
 pub(crate) const GROUPS: &[Group] = &[
     ("core", core::tools),
     ("orders", orders::tools),
+    ("store", store::tools),
     ("balikobot", balikobot::tools),
 ];

@@ -23,4 +23,5 @@ mod update;
 mod view;
 
 pub(crate) use edit::paid_cents;
+pub(crate) use stock::{expire, release, reserve, warehouse_id};
 pub(crate) use table::tools;

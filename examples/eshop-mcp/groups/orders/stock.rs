@@ -51,6 +51,29 @@ pub(crate) fn warehouse_id(ctx: &Ctx<'_>, code: &str) -> Result<i64, ShopError> 
     ctx.value("select id from warehouses where code = ?", [code])
 }
 
+/// Lets reservations by hand go whose last day has passed.
+///
+/// Reads call it too, so that they show what the next write will find; their transaction is rolled back.
+///
+/// # Errors
+/// `Db` when the database fails.
+pub(crate) fn expire(ctx: &Ctx<'_>) -> Result<(), ShopError> {
+    let over = "r.variant_id = stock.variant_id and r.warehouse_id = stock.warehouse_id and r.status = 'active' and r.expires_on < ?1";
+    ctx.run(
+        &format!(
+            "update stock set version = version + 1,
+                 reserved = reserved - (select sum(r.quantity) from reservations r where {over})
+             where exists (select 1 from reservations r where {over})"
+        ),
+        [ctx.today],
+    )?;
+    ctx.run(
+        "update reservations set status = 'released' where status = 'active' and expires_on < ?",
+        [ctx.today],
+    )?;
+    Ok(())
+}
+
 /// Sets pieces aside.
 ///
 /// # Errors
@@ -61,6 +84,7 @@ pub(crate) fn reserve(
     warehouse_id: i64,
     quantity: i64,
 ) -> Result<(), ShopError> {
+    expire(ctx)?;
     let n_rows = ctx.run(
         "update stock set reserved = reserved + ?3, version = version + 1
          where variant_id = ?1 and warehouse_id = ?2 and on_hand - reserved >= ?3",
