@@ -60,9 +60,7 @@ words!(/// Sort direction.
 /// Stock keeping unit of a variant.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[schemars(example = "TNT-001-GREEN")]
-pub(crate) struct Sku(
-    #[schemars(regex(pattern = r"^[A-Z]{3}-[0-9]{3}(-[A-Z0-9-]{1,6})?$"))] pub(crate) String,
-);
+pub(crate) struct Sku(#[schemars(regex(pattern = r"^[A-Z]{3}-[0-9]{3}(-[A-Z0-9-]{1,6})?$"))] pub(crate) String);
 
 /// An amount of money.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -97,11 +95,9 @@ impl DateRange {
     /// `Refused` with code `invalid`.
     pub(crate) fn check(&self, field: &str) -> Result<(), ShopError> {
         match (self.from, self.to) {
-            (Some(from), Some(to)) if from > to => Err(ShopError::invalid(
-                &format!("{field}.to"),
-                to,
-                &format!("{from} (`{field}.from`) or later"),
-            )),
+            (Some(from), Some(to)) if from > to => {
+                Err(ShopError::invalid(&format!("{field}.to"), to, &format!("{from} (`{field}.from`) or later")))
+            }
             _ => Ok(()),
         }
     }
@@ -166,9 +162,7 @@ impl Version {
     /// `Refused` with code `conflict` and the current version.
     pub(crate) fn check(expected: Option<Self>, current: i64, what: &str) -> Result<(), ShopError> {
         match expected {
-            Some(Self(expected)) if expected != current => {
-                Err(ShopError::conflict(what, expected, current))
-            }
+            Some(Self(expected)) if expected != current => Err(ShopError::conflict(what, expected, current)),
             _ => Ok(()),
         }
     }

@@ -49,12 +49,7 @@ impl User {
         let sql = "select u.id, u.login, u.name, u.role from users u
                    join settings s on s.key = 'acting_user' and s.value = u.login";
         Ok(db.query_row(sql, [], |row| {
-            Ok(Self {
-                id: row.get(0)?,
-                login: row.get(1)?,
-                name: row.get(2)?,
-                role: row.get(3)?,
-            })
+            Ok(Self { id: row.get(0)?, login: row.get(1)?, name: row.get(2)?, role: row.get(3)? })
         })?)
     }
 
@@ -68,10 +63,7 @@ impl User {
         }
         Err(ShopError::refused(
             Code::Forbidden,
-            format!(
-                "`{tool}` takes role {needed}; {} has role {}",
-                self.login, self.role
-            ),
+            format!("`{tool}` takes role {needed}; {} has role {}", self.login, self.role),
             format!("ask a person with role {needed} to do it; no other tool gets round this"),
         ))
     }
@@ -107,13 +99,7 @@ pub(crate) struct Ctx<'a> {
 
 impl<'a> Ctx<'a> {
     pub(crate) fn new(db: &'a Connection, today: Date, user: User, tool: &'static str) -> Self {
-        Self {
-            db,
-            today,
-            user,
-            tool,
-            logged: Cell::new(false),
-        }
+        Self { db, today, user, tool, logged: Cell::new(false) }
     }
 
     /// The moment that writes are stamped with: noon of the shop's day.
@@ -129,13 +115,7 @@ impl<'a> Ctx<'a> {
         self.logged.set(true);
         self.run(
             "insert into activity (at, user_id, tool, about, summary) values (?, ?, ?, ?, ?)",
-            params![
-                self.now(),
-                self.user.id,
-                self.tool,
-                about.to_string(),
-                summary
-            ],
+            params![self.now(), self.user.id, self.tool, about.to_string(), summary],
         )?;
         Ok(())
     }
@@ -171,11 +151,7 @@ impl<'a> Ctx<'a> {
         params: impl Params,
         read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Option<T>, ShopError> {
-        Ok(self
-            .db
-            .prepare_cached(sql)?
-            .query_row(params, read)
-            .optional()?)
+        Ok(self.db.prepare_cached(sql)?.query_row(params, read).optional()?)
     }
 
     /// Reads the one value of a query that always has a row, such as a count.
@@ -211,29 +187,14 @@ impl<'a> Ctx<'a> {
         filter: &Filter,
         read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Page<T>, ShopError> {
-        let Listing {
-            columns,
-            from,
-            order,
-            limit,
-            offset,
-        } = listing;
+        let Listing { columns, from, order, limit, offset } = listing;
         let conditions = filter.to_sql();
         let values = || rusqlite::params_from_iter(&filter.values);
-        let total: i64 = self.value(
-            &format!("select count(*) from {from}{conditions}"),
-            values(),
-        )?;
-        let sql = format!(
-            "select {columns} from {from}{conditions} order by {order} limit {} offset {}",
-            limit.0, offset.0
-        );
+        let total: i64 = self.value(&format!("select count(*) from {from}{conditions}"), values())?;
+        let sql =
+            format!("select {columns} from {from}{conditions} order by {order} limit {} offset {}", limit.0, offset.0);
         let items = self.all(&sql, values(), read)?;
         let end = offset.0 + limit.0;
-        Ok(Page {
-            items,
-            total,
-            next_offset: (i64::from(end) < total).then_some(end),
-        })
+        Ok(Page { items, total, next_offset: (i64::from(end) < total).then_some(end) })
     }
 }

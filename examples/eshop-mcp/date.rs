@@ -44,11 +44,7 @@ impl Date {
         let mut date = self;
         let mut left = n_days;
         while left != 0 {
-            let next = if left > 0 {
-                date.next()
-            } else {
-                date.previous()
-            };
+            let next = if left > 0 { date.next() } else { date.previous() };
             let Some(next) = next else { break };
             date = next;
             left -= left.signum();
@@ -132,8 +128,7 @@ impl Serialize for Date {
 impl<'de> Deserialize<'de> for Date {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Cow::<str>::deserialize(deserializer)?;
-        text.parse()
-            .map_err(|error| D::Error::custom(format!("`{text}` is {error}")))
+        text.parse().map_err(|error| D::Error::custom(format!("`{text}` is {error}")))
     }
 }
 
@@ -163,8 +158,7 @@ impl FromSql for Date {
         let text = value.as_str()?;
         // Moments are stored as `YYYY-MM-DDTHH:MM:SS`; their day is what stands before the T.
         let day = text.split('T').next().unwrap_or(text);
-        day.parse()
-            .map_err(|error: NotADate| FromSqlError::Other(Box::new(error)))
+        day.parse().map_err(|error: NotADate| FromSqlError::Other(Box::new(error)))
     }
 }
 
@@ -188,22 +182,12 @@ mod tests {
     #[test]
     fn weekends_are_saturday_and_sunday() {
         let days = ["2026-11-27", "2026-11-28", "2026-11-29", "2026-11-30"];
-        assert_eq!(
-            days.map(|d| date(d).is_weekend()),
-            [false, true, true, false]
-        );
+        assert_eq!(days.map(|d| date(d).is_weekend()), [false, true, true, false]);
     }
 
     #[test]
     fn impossible_days_are_refused() {
-        for text in [
-            "2026-02-29",
-            "2026-13-01",
-            "2026-1-1",
-            "26-01-01",
-            "x",
-            "2026-00-10",
-        ] {
+        for text in ["2026-02-29", "2026-13-01", "2026-1-1", "26-01-01", "x", "2026-00-10"] {
             assert!(text.parse::<Date>().is_err(), "{text}");
         }
     }

@@ -25,10 +25,7 @@ pub(crate) fn open(file: Option<&Path>, role: Role) -> Result<Connection, ShopEr
         0 => create(&mut db)?,
         LAYOUT => {}
         found => {
-            return Err(ShopError::Layout {
-                found,
-                expected: LAYOUT,
-            });
+            return Err(ShopError::Layout { found, expected: LAYOUT });
         }
     }
     db.execute(

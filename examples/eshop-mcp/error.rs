@@ -71,21 +71,12 @@ impl fmt::Display for Refusal {
 impl ShopError {
     /// No record `id` of this kind; `find_with` names the tool that lists them.
     pub(crate) fn not_found(kind: &str, id: impl fmt::Display, find_with: &str) -> Self {
-        Self::refused(
-            Code::NotFound,
-            format!("there is no {kind} {id}"),
-            format!("look it up with `{find_with}`"),
-        )
+        Self::refused(Code::NotFound, format!("there is no {kind} {id}"), format!("look it up with `{find_with}`"))
     }
 
     /// The argument `field` holds `found`, which is not among what is `allowed`.
     pub(crate) fn invalid(field: &str, found: impl fmt::Display, allowed: &str) -> Self {
-        Self::refused(
-            Code::Invalid,
-            format!("`{field}` is {found}"),
-            format!("allowed: {allowed}"),
-        )
-        .at(field)
+        Self::refused(Code::Invalid, format!("`{field}` is {found}"), format!("allowed: {allowed}")).at(field)
     }
 
     /// The record `what` is at version `current`, the caller expected `expected`.
@@ -119,12 +110,6 @@ impl ShopError {
     }
 
     fn refusal(code: Code, message: String, hint: String) -> Refusal {
-        Refusal {
-            code,
-            field: None,
-            message,
-            hint,
-            current_version: None,
-        }
+        Refusal { code, field: None, message, hint, current_version: None }
     }
 }

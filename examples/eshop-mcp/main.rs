@@ -33,10 +33,7 @@ use crate::{ctx::Role, date::Date, server::Shop};
 
 /// The command line of the shop.
 #[derive(Debug, Parser)]
-#[command(
-    name = "eshop-mcp",
-    about = "The back office of an outdoor shop as an MCP server over stdio"
-)]
+#[command(name = "eshop-mcp", about = "The back office of an outdoor shop as an MCP server over stdio")]
 struct Options {
     /// Database file; created and filled when it does not exist. In memory when absent.
     #[arg(long, value_name = "FILE")]

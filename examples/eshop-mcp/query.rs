@@ -28,11 +28,7 @@ impl Filter {
     ///
     /// # Errors
     /// `Db` when the value cannot be bound.
-    pub(crate) fn bind(
-        &mut self,
-        condition: &str,
-        value: Option<&impl ToSql>,
-    ) -> Result<(), ShopError> {
+    pub(crate) fn bind(&mut self, condition: &str, value: Option<&impl ToSql>) -> Result<(), ShopError> {
         if let Some(value) = value {
             self.conditions.push(condition.to_owned());
             self.values.push(owned(value)?);
@@ -57,14 +53,8 @@ impl Filter {
 
     /// Adds a condition that the text occurs in one of the columns, ignoring ASCII case.
     pub(crate) fn contains(&mut self, columns: &[&str], text: &str) {
-        let escaped = text
-            .replace('\\', "\\\\")
-            .replace('%', "\\%")
-            .replace('_', "\\_");
-        let tests: Vec<String> = columns
-            .iter()
-            .map(|column| format!("{column} like ? escape '\\'"))
-            .collect();
+        let escaped = text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
+        let tests: Vec<String> = columns.iter().map(|column| format!("{column} like ? escape '\\'")).collect();
         self.conditions.push(format!("({})", tests.join(" or ")));
         for _ in columns {
             self.values.push(Value::Text(format!("%{escaped}%")));
@@ -75,12 +65,7 @@ impl Filter {
     ///
     /// # Errors
     /// `Refused` when the range is the wrong way round.
-    pub(crate) fn days(
-        &mut self,
-        column: &str,
-        field: &str,
-        range: Option<&DateRange>,
-    ) -> Result<(), ShopError> {
+    pub(crate) fn days(&mut self, column: &str, field: &str, range: Option<&DateRange>) -> Result<(), ShopError> {
         let Some(range) = range else { return Ok(()) };
         range.check(field)?;
         self.bind(&format!("substr({column},1,10) >= ?"), range.from.as_ref())?;
@@ -107,11 +92,7 @@ impl Filter {
 
     /// Writes the conditions as SQL, starting with `where`, or nothing.
     pub(crate) fn to_sql(&self) -> String {
-        if self.conditions.is_empty() {
-            String::new()
-        } else {
-            format!(" where {}", self.conditions.join(" and "))
-        }
+        if self.conditions.is_empty() { String::new() } else { format!(" where {}", self.conditions.join(" and ")) }
     }
 }
 

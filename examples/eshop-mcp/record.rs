@@ -30,11 +30,7 @@ impl Record {
             }
             None => false,
         };
-        if exists {
-            Ok(())
-        } else {
-            Err(ShopError::not_found("record", &self.0, "core_search").at(field))
-        }
+        if exists { Ok(()) } else { Err(ShopError::not_found("record", &self.0, "core_search").at(field)) }
     }
 
     fn place(&self) -> Option<(&'static str, i64)> {
@@ -45,10 +41,7 @@ impl Record {
             "CUS" => ("customers", id(text.parse::<CustomerId>().map(|c| c.0))?),
             "PRD" => ("products", id(text.parse::<ProductId>().map(|c| c.0))?),
             "INV" => ("invoices", id(text.parse::<InvoiceId>().map(|c| c.0))?),
-            "DL" => (
-                "delivery_lists",
-                id(text.parse::<DeliveryListId>().map(|c| c.0))?,
-            ),
+            "DL" => ("delivery_lists", id(text.parse::<DeliveryListId>().map(|c| c.0))?),
             "SHP" => ("shipments", id(text.parse::<ShipmentId>().map(|c| c.0))?),
             _ => return None,
         })

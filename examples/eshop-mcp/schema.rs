@@ -10,9 +10,7 @@ use serde_json::{Map, Value};
 use crate::error::ShopError;
 
 /// Formats that only repeat the Rust type.
-const MACHINE_FORMATS: [&str; 7] = [
-    "int64", "int32", "uint64", "uint32", "uint8", "uint", "double",
-];
+const MACHINE_FORMATS: [&str; 7] = ["int64", "int32", "uint64", "uint32", "uint8", "uint", "double"];
 
 /// Makes the schema of a tool's parameters.
 pub(crate) fn input<P: JsonSchema>() -> Map<String, Value> {
@@ -33,8 +31,7 @@ fn root<T: JsonSchema>(settings: SchemaSettings, is_output: bool) -> Map<String,
             root.remove("description");
             root.remove("examples");
             // Some clients refuse an object schema without this member.
-            root.entry("properties")
-                .or_insert_with(|| Value::Object(Map::new()));
+            root.entry("properties").or_insert_with(|| Value::Object(Map::new()));
             root
         }
         _ => Map::new(),
@@ -56,11 +53,7 @@ fn trim(schema: &mut Value, is_output: bool) -> bool {
     if map.get("default").is_some_and(Value::is_null) {
         map.remove("default");
     }
-    if map
-        .get("format")
-        .and_then(Value::as_str)
-        .is_some_and(|f| MACHINE_FORMATS.contains(&f))
-    {
+    if map.get("format").and_then(Value::as_str).is_some_and(|f| MACHINE_FORMATS.contains(&f)) {
         map.remove("format");
     }
     trim_members(map, is_output);
@@ -146,11 +139,7 @@ pub(crate) fn drop_nulls(value: &mut Value) {
 ///
 /// # Errors
 /// `Refused` with code `invalid` for the first finding: the path, the value found, what is allowed.
-pub(crate) fn check(
-    validator: &Validator,
-    schema: &Map<String, Value>,
-    arguments: &Value,
-) -> Result<(), ShopError> {
+pub(crate) fn check(validator: &Validator, schema: &Map<String, Value>, arguments: &Value) -> Result<(), ShopError> {
     let Some(error) = validator.iter_errors(arguments).next() else {
         return Ok(());
     };
@@ -167,15 +156,9 @@ pub(crate) fn check(
         }
         ValidationErrorKind::Required { property } => {
             let name = property.as_str().unwrap_or_default();
-            (
-                join(&path, name),
-                "add it; the tool's schema has an example".to_owned(),
-            )
+            (join(&path, name), "add it; the tool's schema has an example".to_owned())
         }
-        _ => (
-            path,
-            "the parameter's schema has the allowed values and an example".to_owned(),
-        ),
+        _ => (path, "the parameter's schema has the allowed values and an example".to_owned()),
     };
     let message = format!("`{field}`: {error}");
     Err(ShopError::refused(crate::error::Code::Invalid, message, hint).at(&field))
@@ -183,16 +166,8 @@ pub(crate) fn check(
 
 fn names(schema: &Map<String, Value>) -> String {
     let properties = schema.get("properties").and_then(Value::as_object);
-    let names: Vec<&str> = properties
-        .into_iter()
-        .flatten()
-        .map(|(name, _)| name.as_str())
-        .collect();
-    if names.is_empty() {
-        "none".to_owned()
-    } else {
-        names.join(", ")
-    }
+    let names: Vec<&str> = properties.into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
 /// Turns a JSON pointer into a dotted path: `/items/0/sku` into `items[0].sku`.
@@ -209,9 +184,5 @@ fn dotted(pointer: &str) -> String {
 }
 
 fn join(path: &str, name: &str) -> String {
-    if path.is_empty() {
-        name.to_owned()
-    } else {
-        format!("{path}.{name}")
-    }
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }

@@ -40,23 +40,12 @@ pub(crate) struct Shop {
 
 impl Shop {
     pub(crate) fn new(db: Connection, today: Date) -> Self {
-        let tools = groups::entries()
-            .into_iter()
-            .map(|entry| (entry.spec.name, entry))
-            .collect();
-        Self {
-            db: Mutex::new(db),
-            tools,
-            today,
-        }
+        let tools = groups::entries().into_iter().map(|entry| (entry.spec.name, entry)).collect();
+        Self { db: Mutex::new(db), tools, today }
     }
 
     /// Calls a tool by name; `None` when there is no such tool.
-    pub(crate) fn call(
-        &self,
-        name: &str,
-        arguments: Map<String, Value>,
-    ) -> Option<Result<Value, ShopError>> {
+    pub(crate) fn call(&self, name: &str, arguments: Map<String, Value>) -> Option<Result<Value, ShopError>> {
         let entry = self.tools.get(name)?;
         // A panicking call has rolled back, so the connection is fit for use.
         let mut db = self.db.lock().unwrap_or_else(PoisonError::into_inner);
@@ -85,14 +74,9 @@ impl ServerHandler for Shop {
         request: CallToolRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let CallToolRequestParams {
-            name, arguments, ..
-        } = request;
+        let CallToolRequestParams { name, arguments, .. } = request;
         match self.call(&name, arguments.unwrap_or_default()) {
-            None => Err(ErrorData::invalid_params(
-                format!("unknown tool `{name}`"),
-                None,
-            )),
+            None => Err(ErrorData::invalid_params(format!("unknown tool `{name}`"), None)),
             Some(Ok(result)) => Ok(CallToolResult::structured(result).into()),
             Some(Err(ShopError::Refused(refusal))) => match serde_json::to_value(&refusal) {
                 Ok(refusal) => Ok(CallToolResult::structured_error(refusal).into()),

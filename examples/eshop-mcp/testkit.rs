@@ -28,14 +28,8 @@ impl TestShop {
 
     /// A shop with a person of this role at the desk.
     pub(crate) fn with_role(role: Role) -> Self {
-        let tools = groups::entries()
-            .into_iter()
-            .map(|e| (e.spec.name, e))
-            .collect();
-        Self {
-            db: db::open(None, role).unwrap(),
-            tools,
-        }
+        let tools = groups::entries().into_iter().map(|e| (e.spec.name, e)).collect();
+        Self { db: db::open(None, role).unwrap(), tools }
     }
 
     /// Calls a tool that must succeed; its answer must fit its output schema.
@@ -64,15 +58,8 @@ impl TestShop {
 
     /// Digest of all tables, to prove that nothing was written.
     pub(crate) fn contents(&self) -> String {
-        let mut tables = self
-            .db
-            .prepare("select name from sqlite_schema where type = 'table' order by name")
-            .unwrap();
-        let names: Vec<String> = tables
-            .query_map([], first)
-            .unwrap()
-            .map(Result::unwrap)
-            .collect();
+        let mut tables = self.db.prepare("select name from sqlite_schema where type = 'table' order by name").unwrap();
+        let names: Vec<String> = tables.query_map([], first).unwrap().map(Result::unwrap).collect();
         let mut text = String::new();
         for name in names {
             let mut rows = self.db.prepare(&format!("select * from {name}")).unwrap();

@@ -35,7 +35,6 @@ pub(crate) enum Effect {
     /// Only adds, and reaches outside the shop: an e-mail, a carrier.
     AddOutside,
     /// Cannot be undone and reaches outside the shop.
-    #[expect(dead_code, reason = "no tool of the present groups reaches outside")]
     DestroyOutside,
 }
 
@@ -97,17 +96,8 @@ where
     P: DeserializeOwned + JsonSchema + 'static,
     R: Serialize + JsonSchema + 'static,
 {
-    debug_assert!(
-        matches!(spec.effect, Effect::Read),
-        "{} is no read",
-        spec.name
-    );
-    entry(
-        spec,
-        schema::input::<P>(),
-        schema::output::<R>(),
-        run(handler),
-    )
+    debug_assert!(matches!(spec.effect, Effect::Read), "{} is no read", spec.name);
+    entry(spec, schema::input::<P>(), schema::output::<R>(), run(handler))
 }
 
 /// Makes a tool that writes.
@@ -119,11 +109,7 @@ where
     P: DeserializeOwned + JsonSchema + 'static,
     R: Serialize + JsonSchema + 'static,
 {
-    debug_assert!(
-        !matches!(spec.effect, Effect::Read),
-        "{} is no write",
-        spec.name
-    );
+    debug_assert!(!matches!(spec.effect, Effect::Read), "{} is no write", spec.name);
     let mut input = schema::input::<P>();
     let properties = input.entry("properties").or_insert_with(|| json!({}));
     if let Value::Object(properties) = properties {
@@ -155,19 +141,15 @@ where
 {
     Box::new(move |ctx, arguments| {
         // The schema has been checked, so what is left are rules that a schema cannot hold.
-        let parameters = serde_json::from_value(arguments).map_err(|error| {
-            ShopError::refused(Code::Invalid, error.to_string(), "correct the value".into())
-        })?;
+        let parameters = serde_json::from_value(arguments)
+            .map_err(|error| ShopError::refused(Code::Invalid, error.to_string(), "correct the value".into()))?;
         let mut result = serde_json::to_value(handler(ctx, parameters)?)?;
         schema::drop_nulls(&mut result);
         Ok(result)
     })
 }
 
-#[expect(
-    clippy::expect_used,
-    reason = "schemas come from types of this program, and a test builds them all"
-)]
+#[expect(clippy::expect_used, reason = "schemas come from types of this program, and a test builds them all")]
 fn entry(spec: Spec, input: Map<String, Value>, output: Map<String, Value>, run: Run) -> Entry {
     let arguments = jsonschema::draft202012::options()
         .should_validate_formats(true)
@@ -177,23 +159,11 @@ fn entry(spec: Spec, input: Map<String, Value>, output: Map<String, Value>, run:
         .with_title(spec.title)
         .with_raw_output_schema(Arc::new(output))
         .with_annotations(spec.effect.annotations());
-    Entry {
-        spec,
-        definition,
-        arguments,
-        run,
-    }
+    Entry { spec, definition, arguments, run }
 }
 
 fn describe(spec: &Spec) -> String {
-    let Spec {
-        does,
-        when,
-        effects,
-        limits,
-        role,
-        ..
-    } = *spec;
+    let Spec { does, when, effects, limits, role, .. } = *spec;
     let role = match role {
         Role::Viewer => String::new(),
         role => format!(" Takes role {role}."),
@@ -223,10 +193,8 @@ impl Entry {
             // Dropping the transaction rolls it back: a read cannot write.
             return (self.run)(&ctx, arguments);
         }
-        let dry_run = arguments
-            .as_object_mut()
-            .and_then(|members| members.remove("dry_run"))
-            .is_some_and(|value| value == true);
+        let dry_run =
+            arguments.as_object_mut().and_then(|members| members.remove("dry_run")).is_some_and(|value| value == true);
         let result = (self.run)(&ctx, arguments)?;
         debug_assert!(ctx.has_logged(), "{} left no activity", self.spec.name);
         if !dry_run {

@@ -21,18 +21,12 @@ const NAMES: &[(&str, &str)] = &[
         "invoices",
         "list get create issue cancel credit_note_create payment_record payments_list reminder_send overdue_list",
     ),
-    (
-        "customers",
-        "list get create update merge address_add credit_limit_set",
-    ),
+    ("customers", "list get create update merge address_add credit_limit_set"),
     (
         "store",
         "products_list product_get product_create product_update product_archive variants_list variant_update categories_list category_assign prices_list price_set stock_list stock_get stock_adjust stock_transfer stock_reserve warehouses_list suppliers_list reorder_suggest",
     ),
-    (
-        "deliverylists",
-        "list get create item_set pick_start confirm cancel print",
-    ),
+    ("deliverylists", "list get create item_set pick_start confirm cancel print"),
     (
         "balikobot",
         "carriers_list branches_search shipments_list shipment_get shipment_create shipment_cancel label_get track",
@@ -45,18 +39,12 @@ const NAMES: &[(&str, &str)] = &[
 
 fn names_of(group: &str) -> Vec<String> {
     let (_, names) = NAMES.iter().find(|(name, _)| *name == group).unwrap();
-    names
-        .split(' ')
-        .map(|name| format!("{group}_{name}"))
-        .collect()
+    names.split(' ').map(|name| format!("{group}_{name}")).collect()
 }
 
 #[test]
 fn names_are_the_agreed_ones_in_a_fixed_order() {
-    let mut expected: Vec<String> = GROUPS
-        .iter()
-        .flat_map(|(group, _)| names_of(group))
-        .collect();
+    let mut expected: Vec<String> = GROUPS.iter().flat_map(|(group, _)| names_of(group)).collect();
     expected.sort();
     let found: Vec<String> = entries().iter().map(|e| e.spec.name.to_owned()).collect();
     assert_eq!(found, expected);
@@ -64,24 +52,16 @@ fn names_are_the_agreed_ones_in_a_fixed_order() {
 
 #[test]
 fn descriptions_have_four_parts_and_name_only_real_tools() {
-    let all: Vec<String> = NAMES
-        .iter()
-        .flat_map(|(group, _)| names_of(group))
-        .collect();
+    let all: Vec<String> = NAMES.iter().flat_map(|(group, _)| names_of(group)).collect();
     for Entry { spec, .. } in entries() {
         for part in [spec.does, spec.when, spec.effects, spec.limits] {
             assert!(!part.is_empty(), "{}", spec.name);
             let words = part.split(|c: char| !(c.is_ascii_lowercase() || c == '_'));
-            for word in words.filter(|w| NAMES.iter().any(|(g, _)| w.starts_with(&format!("{g}_"))))
-            {
+            for word in words.filter(|w| NAMES.iter().any(|(g, _)| w.starts_with(&format!("{g}_")))) {
                 assert!(all.iter().any(|name| name == word), "{}: {word}", spec.name);
             }
         }
-        assert!(
-            all.iter().any(|n| n != spec.name && spec.when.contains(n)),
-            "{} names no alternative",
-            spec.name
-        );
+        assert!(all.iter().any(|n| n != spec.name && spec.when.contains(n)), "{} names no alternative", spec.name);
         let is_read = matches!(spec.effect, Effect::Read);
         assert_eq!(is_read, spec.effects == NONE, "{}", spec.name);
     }
@@ -97,12 +77,7 @@ fn parameters_have_descriptions_and_examples_that_fit() {
 }
 
 fn parameters(path: &str, schema: &Map<String, Value>, root: &Map<String, Value>) {
-    for (name, parameter) in schema
-        .get("properties")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-    {
+    for (name, parameter) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
         let path = format!("{path}.{name}");
         let target = target(parameter, root);
         let member = |key: &str| parameter.get(key).or_else(|| target.get(key));
@@ -110,10 +85,7 @@ fn parameters(path: &str, schema: &Map<String, Value>, root: &Map<String, Value>
         let examples = member("examples").and_then(Value::as_array);
         let examples = examples.unwrap_or_else(|| panic!("{path} has no example"));
         let mut schema = parameter.clone();
-        schema["$defs"] = root
-            .get("$defs")
-            .cloned()
-            .unwrap_or_else(|| serde_json::json!({}));
+        schema["$defs"] = root.get("$defs").cloned().unwrap_or_else(|| serde_json::json!({}));
         for example in examples {
             if let Err(error) = jsonschema::validate(&schema, example) {
                 panic!("{path}: {error}");

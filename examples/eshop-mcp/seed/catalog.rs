@@ -18,22 +18,8 @@ const SUPPLIERS: [(&str, &str, &str, i64, i64, &str); 6] = [
     ("Nordlys AS", "DE", "EUR", 21, 100_000, "Nordlys"),
     ("Kamzík Outdoor a.s.", "SK", "EUR", 9, 30_000, "Kamzík Ovis"),
     ("Bergfalke GmbH", "AT", "EUR", 14, 80_000, "Bergfalke"),
-    (
-        "Plamen i Lumen sp. z o.o.",
-        "PL",
-        "PLN",
-        10,
-        120_000,
-        "Plamen Lumen",
-    ),
-    (
-        "Karabina & Kartograf s.r.o.",
-        "CZ",
-        "CZK",
-        5,
-        200_000,
-        "Karabina Kartograf",
-    ),
+    ("Plamen i Lumen sp. z o.o.", "PL", "PLN", 10, 120_000, "Plamen Lumen"),
+    ("Karabina & Kartograf s.r.o.", "CZ", "CZK", 5, 200_000, "Karabina Kartograf"),
 ];
 
 /// What later steps need to know of a variant.
@@ -83,18 +69,9 @@ pub(crate) fn fill(db: &Connection, first_day: Date) -> Result<Vec<Variant>, Sho
     let mut lcg = Lcg::new(11);
     let mut variants = Vec::new();
     for (index, good) in (1_i64..).zip(&GOODS) {
-        let is_last = GOODS
-            .get(usize::try_from(index).unwrap_or(0))
-            .is_none_or(|next| next.category != good.category);
+        let is_last = GOODS.get(usize::try_from(index).unwrap_or(0)).is_none_or(|next| next.category != good.category);
         let weight = if is_last { 0 } else { lcg.range(2, 12) };
-        product(
-            db,
-            (index, good),
-            first_day,
-            &mut lcg,
-            weight,
-            &mut variants,
-        )?;
+        product(db, (index, good), first_day, &mut lcg, weight, &mut variants)?;
     }
     Ok(variants)
 }
@@ -122,10 +99,7 @@ fn product(
     let status = if id % 30 == 0 { "archived" } else { "active" };
     let weight = if status == "archived" { 0 } else { weight };
     product_row(db, (id, good), (status, vat_percent), &created_at)?;
-    let prefix = CATEGORIES
-        .iter()
-        .find(|c| c.0 == good.category)
-        .map_or("GEN", |c| c.3);
+    let prefix = CATEGORIES.iter().find(|c| c.0 == good.category).map_or("GEN", |c| c.3);
     for name in good.variants.split(' ') {
         let cost_percent = lcg.range(48, 62);
         let variant = Variant {
@@ -134,9 +108,7 @@ fn product(
             vat_percent,
             cost_cents: good.price * cost_percent,
             weight_g: good.weight_g,
-            name: format!("{} {} {name}", good.brand, good.name)
-                .trim_end()
-                .to_owned(),
+            name: format!("{} {} {name}", good.brand, good.name).trim_end().to_owned(),
             price_cents: good.price * 100,
         };
         let mut sku = format!("{prefix}-{id:03}");
@@ -156,9 +128,7 @@ fn product_row(
     (status, vat_percent): (&str, i64),
     created_at: &str,
 ) -> Result<(), ShopError> {
-    let supplier = (1_i64..)
-        .zip(SUPPLIERS)
-        .find(|(_, s)| s.5.contains(good.brand));
+    let supplier = (1_i64..).zip(SUPPLIERS).find(|(_, s)| s.5.contains(good.brand));
     db.execute(
         "insert into products (id, name, brand, description, status, vat_percent, supplier_id, created_at, updated_at)
          values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)",

@@ -5,10 +5,7 @@ use rusqlite::Connection;
 use crate::{
     date::Date,
     error::ShopError,
-    seed::{
-        carriers, catalog, notebook, office, order_rows, orders, papers, parcels, people, stock,
-        visits,
-    },
+    seed::{carriers, catalog, notebook, office, order_rows, orders, papers, parcels, people, stock, visits},
 };
 
 /// Days from the first order to the shop's usual day, 2026-11-27.
@@ -18,10 +15,7 @@ const DAYS: i64 = 422;
 ///
 /// # Errors
 /// `Db` when the database fails.
-#[expect(
-    clippy::expect_used,
-    reason = "a constant day, and every test fills the database"
-)]
+#[expect(clippy::expect_used, reason = "a constant day, and every test fills the database")]
 pub(crate) fn fill(db: &Connection) -> Result<(), ShopError> {
     let end = Date::try_new(2026, 11, 27).expect("the calendar has this day");
     let first_day = end.plus_days(-DAYS);
@@ -47,21 +41,16 @@ mod tests {
         let shop = TestShop::new();
         let count = |table: &str| shop.sql::<i64>(&format!("select count(*) from {table}"), []);
         assert_eq!((count("products"), count("customers")), (60, 80));
-        assert!(
-            (350..=450).contains(&count("orders")),
-            "{}",
-            count("orders")
-        );
-        let n_overdue = shop.sql::<i64>(
-            "select count(*) from invoices where status = 'issued' and due_on < '2026-11-27'",
-            [],
-        );
+        assert!((350..=450).contains(&count("orders")), "{}", count("orders"));
+        let n_overdue =
+            shop.sql::<i64>("select count(*) from invoices where status = 'issued' and due_on < '2026-11-27'", []);
         assert!((5..60).contains(&n_overdue), "{n_overdue}");
     }
 
     #[test]
     fn movements_add_up_to_the_stock() {
-        let wrong = "select count(*) from stock s where on_hand <> (select coalesce(sum(delta), 0) from stock_movements m
+        let wrong =
+            "select count(*) from stock s where on_hand <> (select coalesce(sum(delta), 0) from stock_movements m
                      where m.variant_id = s.variant_id and m.warehouse_id = s.warehouse_id)";
         assert_eq!(TestShop::new().sql::<i64>(wrong, []), 0);
     }

@@ -20,14 +20,7 @@ const fn good(
     (price, weight_g): (i64, i64),
     variants: &'static str,
 ) -> Good {
-    Good {
-        name,
-        brand,
-        category,
-        price,
-        weight_g,
-        variants,
-    }
+    Good { name, brand, category, price, weight_g, variants }
 }
 
 /// Categories: slug, name, slug of the parent, prefix of SKUs.
@@ -61,21 +54,9 @@ pub(crate) const GOODS: [Good; 60] = [
     good("tents", "Kamzík", "Family 4", (7490, 6800), ""),
     good("tents", "Nordlys", "Expedition 3", (21_990, 3900), ""),
     good("sleeping", "Rovnia", "Larch 0", (3290, 1180), "left right"),
-    good(
-        "sleeping",
-        "Rovnia",
-        "Larch -10",
-        (4890, 1540),
-        "left right",
-    ),
+    good("sleeping", "Rovnia", "Larch -10", (4890, 1540), "left right"),
     good("sleeping", "Kamzík", "Foam mat", (449, 380), ""),
-    good(
-        "sleeping",
-        "Nordlys",
-        "Air mat R4",
-        (2690, 540),
-        "regular long",
-    ),
+    good("sleeping", "Nordlys", "Air mat R4", (2690, 540), "regular long"),
     good("sleeping", "Nordlys", "Down 900", (12_490, 890), ""),
     good("cooking", "Plamen", "Spider stove", (1290, 165), ""),
     good("cooking", "Plamen", "Gas 230", (149, 380), ""),
@@ -96,13 +77,7 @@ pub(crate) const GOODS: [Good; 60] = [
     good("layers", "Ovis", "Merino 150 Shirt", (1690, 160), SIZES),
     good("layers", "Ovis", "Merino 200 Leggings", (1890, 190), SIZES),
     good("layers", "Kamzík", "Fleece Beskyd", (1290, 340), SIZES),
-    good(
-        "layers",
-        "Ovis",
-        "Merino Socks",
-        (349, 70),
-        "36-38 39-41 42-44",
-    ),
+    good("layers", "Ovis", "Merino Socks", (349, 70), "36-38 39-41 42-44"),
     good("layers", "Ovis", "Merino Beanie", (590, 60), ""),
     good("layers", "Kamzík", "Wind Vest", (1490, 180), ""),
     good("packs", "Rovnia", "Daytrip 22", (1990, 780), COLORS),
@@ -112,13 +87,7 @@ pub(crate) const GOODS: [Good; 60] = [
     good("packs", "Kamzík", "Rain cover", (390, 95), ""),
     good("packs", "Nordlys", "Haul Bag 90", (5490, 2100), ""),
     good("climbing", "Karabina", "Screwgate", (349, 78), ""),
-    good(
-        "climbing",
-        "Karabina",
-        "Harness Vertical",
-        (1890, 410),
-        SIZES,
-    ),
+    good("climbing", "Karabina", "Harness Vertical", (1890, 410), SIZES),
     good("climbing", "Karabina", "Rope 9.8 60 m", (4290, 3780), ""),
     good("climbing", "Karabina", "Helmet Cirrus", (1790, 250), ""),
     good("climbing", "Karabina", "Ice Axe Hornet", (3990, 590), ""),

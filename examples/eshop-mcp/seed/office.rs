@@ -89,10 +89,7 @@ pub(crate) fn fill(db: &Connection) -> Result<(), ShopError> {
         db.execute("insert into settings values (?, ?)", [key, value])?;
     }
     for (login, name, role) in USERS {
-        db.execute(
-            "insert into users (login, name, role) values (?, ?, ?)",
-            [login, name, role],
-        )?;
+        db.execute("insert into users (login, name, role) values (?, ?, ?)", [login, name, role])?;
     }
     for (code, rate) in CURRENCIES {
         db.execute("insert into currencies values (?, ?)", params![code, rate])?;

@@ -122,16 +122,10 @@ fn story(order: &Order) -> Vec<(String, Option<i64>, &'static str, String)> {
         _ => status(placed.clone(), Some(2), "new -> confirmed"),
     }
     if order.status == OrderStatus::OnHold {
-        status(
-            placed,
-            Some(3),
-            "confirmed -> on_hold: waiting for an answer",
-        );
+        status(placed, Some(3), "confirmed -> on_hold: waiting for an answer");
         return story;
     }
-    let picked = order
-        .shipped
-        .map_or(placed, |day| format!("{day}T13:00:00"));
+    let picked = order.shipped.map_or(placed, |day| format!("{day}T13:00:00"));
     if order.status != OrderStatus::Confirmed {
         status(picked.clone(), Some(3), "confirmed -> picking");
     }
@@ -144,11 +138,7 @@ fn story(order: &Order) -> Vec<(String, Option<i64>, &'static str, String)> {
     if let Some(day) = order.delivered {
         status(format!("{day}T16:20:00"), None, "shipped -> delivered");
         if order.status == OrderStatus::Returned {
-            status(
-                format!("{day}T17:30:00"),
-                Some(3),
-                "delivered -> returned: sent back",
-            );
+            status(format!("{day}T17:30:00"), Some(3), "delivered -> returned: sent back");
         }
     }
     story
@@ -159,10 +149,7 @@ fn refund(db: &Connection, order: &Order) -> Result<(), ShopError> {
         return Ok(());
     };
     let reasons = ["changed_mind", "damaged", "not_as_described", "wrong_item"];
-    let reason = usize::try_from(order.id % 4)
-        .ok()
-        .and_then(|at| reasons.get(at))
-        .unwrap_or(&"goodwill");
+    let reason = usize::try_from(order.id % 4).ok().and_then(|at| reasons.get(at)).unwrap_or(&"goodwill");
     let at = format!("{delivered}T18:00:00");
     let is_restocked = *reason != "damaged";
     db.execute(
@@ -175,12 +162,7 @@ fn refund(db: &Connection, order: &Order) -> Result<(), ShopError> {
         let amount = item.refunded * item.unit_cents;
         db.execute(
             "insert into refund_items values (?, ?, ?, ?)",
-            params![
-                refund_id,
-                item.id,
-                item.refunded,
-                amount - amount * order.discount_percent / 100
-            ],
+            params![refund_id, item.id, item.refunded, amount - amount * order.discount_percent / 100],
         )?;
     }
     db.execute(

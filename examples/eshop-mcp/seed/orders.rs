@@ -68,11 +68,7 @@ impl Order {
         if self.status == OrderStatus::Returned {
             return self.total_cents();
         }
-        let items: i64 = self
-            .items
-            .iter()
-            .map(|item| item.refunded * item.unit_cents)
-            .sum();
+        let items: i64 = self.items.iter().map(|item| item.refunded * item.unit_cents).sum();
         items - items * self.discount_percent / 100
     }
 
@@ -86,18 +82,10 @@ impl Order {
 }
 
 /// Makes all orders from `first_day` to the day before `end`.
-pub(crate) fn make(
-    customers: &[Customer],
-    variants: &[Variant],
-    first_day: Date,
-    end: Date,
-) -> Vec<Order> {
+pub(crate) fn make(customers: &[Customer], variants: &[Variant], first_day: Date, end: Date) -> Vec<Order> {
     let mut lcg = Lcg::new(47);
     // A variant stands in the pool as often as its weight says.
-    let pool: Vec<&Variant> = variants
-        .iter()
-        .flat_map(|v| (0..v.weight).map(move |_| v))
-        .collect();
+    let pool: Vec<&Variant> = variants.iter().flat_map(|v| (0..v.weight).map(move |_| v)).collect();
     let mut orders: Vec<Order> = Vec::new();
     let mut item_id = 0;
     for offset in 0..end.days_since(first_day) {
@@ -133,9 +121,9 @@ fn order(lcg: &mut Lcg, id: i64, customers: &[Customer], day: Date) -> Order {
     let channel = channel(lcg, &customer);
     let is_store = channel == SalesChannel::Store;
     let source = match channel {
-        SalesChannel::Eshop => *lcg.pick(&[
-            "organic", "organic", "organic", "paid", "paid", "email", "direct", "social",
-        ]),
+        SalesChannel::Eshop => {
+            *lcg.pick(&["organic", "organic", "organic", "paid", "paid", "email", "direct", "social"])
+        }
         _ => "none",
     };
     let warehouse_id = match (is_store, lcg.chance(85)) {
@@ -144,22 +132,14 @@ fn order(lcg: &mut Lcg, id: i64, customers: &[Customer], day: Date) -> Order {
         (false, false) => 3,
     };
     let country = customer.country.as_str();
-    let fitting: Vec<&'static Carrier> = CARRIERS
-        .iter()
-        .filter(|c| c.countries.contains(country))
-        .collect();
+    let fitting: Vec<&'static Carrier> = CARRIERS.iter().filter(|c| c.countries.contains(country)).collect();
     let carrier = (!is_store).then(|| *lcg.pick(&fitting));
     let method = method(lcg, &customer, channel);
     Order {
         id,
         customer,
         placed: day,
-        time: format!(
-            "{:02}:{:02}:{:02}",
-            lcg.range(7, 21),
-            lcg.range(0, 59),
-            lcg.range(0, 59)
-        ),
+        time: format!("{:02}:{:02}:{:02}", lcg.range(7, 21), lcg.range(0, 59), lcg.range(0, 59)),
         channel,
         source,
         warehouse_id,
@@ -170,11 +150,7 @@ fn order(lcg: &mut Lcg, id: i64, customers: &[Customer], day: Date) -> Order {
         shipped: None,
         delivered: None,
         items: Vec::new(),
-        discount_percent: if lcg.chance(12) {
-            *lcg.pick(&[5, 10])
-        } else {
-            0
-        },
+        discount_percent: if lcg.chance(12) { *lcg.pick(&[5, 10]) } else { 0 },
         shipping_cents: 0,
     }
 }
@@ -183,19 +159,11 @@ fn order(lcg: &mut Lcg, id: i64, customers: &[Customer], day: Date) -> Order {
 fn buyer<'a>(lcg: &mut Lcg, customers: &'a [Customer], day: Date) -> &'a Customer {
     let known: Vec<&Customer> = customers.iter().filter(|c| c.since <= day).collect();
     let (one, other) = (*lcg.pick(&known), *lcg.pick(&known));
-    if other.id < one.id && lcg.chance(60) {
-        other
-    } else {
-        one
-    }
+    if other.id < one.id && lcg.chance(60) { other } else { one }
 }
 
 fn channel(lcg: &mut Lcg, customer: &Customer) -> SalesChannel {
-    match (
-        customer.segment,
-        customer.country.as_str(),
-        lcg.range(1, 100),
-    ) {
+    match (customer.segment, customer.country.as_str(), lcg.range(1, 100)) {
         ("wholesale", _, 1..=60) => SalesChannel::Phone,
         ("wholesale", ..) => SalesChannel::Eshop,
         (_, "CZ", 1..=14) => SalesChannel::Store,
@@ -220,11 +188,7 @@ fn items(lcg: &mut Lcg, order: &mut Order, pool: &[&Variant], item_id: &mut i64)
     let is_wholesale = order.customer.segment == "wholesale";
     for _ in 0..lcg.range(1, if is_wholesale { 5 } else { 3 }) {
         let variant = *lcg.pick(pool);
-        let quantity = if is_wholesale {
-            lcg.range(2, 8)
-        } else {
-            1 + i64::from(lcg.chance(20))
-        };
+        let quantity = if is_wholesale { lcg.range(2, 8) } else { 1 + i64::from(lcg.chance(20)) };
         if order.items.iter().any(|item| item.variant.id == variant.id) {
             continue;
         }
@@ -243,27 +207,17 @@ fn items(lcg: &mut Lcg, order: &mut Order, pool: &[&Variant], item_id: &mut i64)
         Currency::Pln => (35_000, 6),
     };
     if order.items_cents() < free_from {
-        order.shipping_cents = order
-            .carrier
-            .map_or(0, |c| c.price_cents / per_unit / 10 * 10);
+        order.shipping_cents = order.carrier.map_or(0, |c| c.price_cents / per_unit / 10 * 10);
     }
 }
 
 fn progress(lcg: &mut Lcg, order: &mut Order, end: Date) {
     let age = end.days_since(order.placed);
     let roll = lcg.range(1, 100);
-    order.status = if order.channel == SalesChannel::Store {
-        OrderStatus::Delivered
-    } else {
-        status(age, roll)
-    };
+    order.status = if order.channel == SalesChannel::Store { OrderStatus::Delivered } else { status(age, roll) };
     let carrier_days = order.carrier.map_or((0, 0), |c| c.days);
     let late = if lcg.chance(15) { lcg.range(1, 4) } else { 0 };
-    let shipped = order.placed.plus_days(if order.carrier.is_some() {
-        lcg.range(1, 2).min(age)
-    } else {
-        0
-    });
+    let shipped = order.placed.plus_days(if order.carrier.is_some() { lcg.range(1, 2).min(age) } else { 0 });
     let delivered = shipped.plus_days(lcg.range(carrier_days.0, carrier_days.1) + late);
     match order.status {
         OrderStatus::Shipped => order.shipped = Some(shipped),

@@ -26,10 +26,7 @@ pub(crate) fn fill(db: &Connection, orders: &[Order], end: Date) -> Result<(), S
         invoice(db, order, day, &mut numbers, &mut lcg, end)?;
     }
     // Paid, but nothing has left yet: the payment stands with the order alone.
-    for order in orders
-        .iter()
-        .filter(|o| !o.has_left() && o.payment == PaymentStatus::Paid)
-    {
+    for order in orders.iter().filter(|o| !o.has_left() && o.payment == PaymentStatus::Paid) {
         payment(db, order, None, order.total_cents(), order.placed)?;
     }
     Ok(())
@@ -79,9 +76,7 @@ fn invoice(
         reminders(db, invoice_id, due, end)?;
     }
     match order.delivered {
-        Some(day) if order.status == OrderStatus::Returned => {
-            credit_note(db, order, invoice_id, day, numbers)
-        }
+        Some(day) if order.status == OrderStatus::Returned => credit_note(db, order, invoice_id, day, numbers),
         _ => Ok(()),
     }
 }
@@ -136,13 +131,7 @@ fn lines(db: &Connection, order: &Order, invoice_id: i64, sign: i64) -> Result<(
         .iter()
         .map(|item| {
             let v = &item.variant;
-            (
-                v.name.clone(),
-                Some(v.id),
-                item.quantity,
-                item.unit_cents,
-                v.vat_percent,
-            )
+            (v.name.clone(), Some(v.id), item.quantity, item.unit_cents, v.vat_percent)
         })
         .collect();
     if order.discount_cents() > 0 {
@@ -164,10 +153,7 @@ fn lines(db: &Connection, order: &Order, invoice_id: i64, sign: i64) -> Result<(
             params![invoice_id, line, text, variant_id, sign * quantity, unit, vat_percent, net, total - net, total],
         )?;
     }
-    db.execute(
-        "update invoices set net_cents = ?, vat_cents = ? where id = ?",
-        params![net_sum, vat_sum, invoice_id],
-    )?;
+    db.execute("update invoices set net_cents = ?, vat_cents = ? where id = ?", params![net_sum, vat_sum, invoice_id])?;
     Ok(())
 }
 
@@ -232,7 +218,12 @@ fn reminders(db: &Connection, invoice_id: i64, due: Date, end: Date) -> Result<(
             db.execute(
                 "insert into reminders (invoice_id, level, channel, fee_cents, message, sent_at, user_id)
                  values (?, ?, 'email', 0, ?, ?, 2)",
-                params![invoice_id, level, "Please check whether your payment has gone out.", format!("{day}T09:00:00")],
+                params![
+                    invoice_id,
+                    level,
+                    "Please check whether your payment has gone out.",
+                    format!("{day}T09:00:00")
+                ],
             )?;
         }
     }

@@ -38,10 +38,7 @@ fn delivery_list(db: &Connection, order: &Order, lcg: &mut Lcg) -> Result<(), Sh
     };
     let day = order.shipped.unwrap_or(order.placed);
     let at = |is_set: bool, time: &str| is_set.then(|| format!("{day}T{time}"));
-    let (is_started, is_confirmed) = (
-        matches!(status, "picking" | "confirmed"),
-        status == "confirmed",
-    );
+    let (is_started, is_confirmed) = (matches!(status, "picking" | "confirmed"), status == "confirmed");
     db.execute(
         "insert into delivery_lists (order_id, warehouse_id, status, picker_id, created_at, picking_at, confirmed_at,
              cancelled_at, printed_at, updated_at)
@@ -75,11 +72,7 @@ fn delivery_list(db: &Connection, order: &Order, lcg: &mut Lcg) -> Result<(), Sh
 /// The shelf of a variant: aisle, rack, level.
 fn location(variant_id: i64) -> String {
     let aisle = ["A", "B", "C", "D"][usize::try_from(variant_id % 4).unwrap_or(0)];
-    format!(
-        "{aisle}{:02}-{}",
-        variant_id / 4 % 20 + 1,
-        variant_id % 5 + 1
-    )
+    format!("{aisle}{:02}-{}", variant_id / 4 % 20 + 1, variant_id % 5 + 1)
 }
 
 fn shipment_status(order: &Order) -> &'static str {
@@ -92,35 +85,20 @@ fn shipment_status(order: &Order) -> &'static str {
     }
 }
 
-fn branch(
-    db: &Connection,
-    order: &Order,
-    carrier: &Carrier,
-    lcg: &mut Lcg,
-) -> Result<Option<i64>, ShopError> {
+fn branch(db: &Connection, order: &Order, carrier: &Carrier, lcg: &mut Lcg) -> Result<Option<i64>, ShopError> {
     if !carrier.is_pickup {
         return Ok(None);
     }
-    let sql =
-        "select id from branches where carrier_id = ? and country = ? order by id limit 1 offset ?";
+    let sql = "select id from branches where carrier_id = ? and country = ? order by id limit 1 offset ?";
     let place = params![carrier.id, order.customer.country, lcg.range(0, 2)];
     Ok(Some(db.query_row(sql, place, |row| row.get(0))?))
 }
 
-fn shipment(
-    db: &Connection,
-    order: &Order,
-    carrier: &Carrier,
-    lcg: &mut Lcg,
-) -> Result<(), ShopError> {
+fn shipment(db: &Connection, order: &Order, carrier: &Carrier, lcg: &mut Lcg) -> Result<(), ShopError> {
     let day = order.shipped.unwrap_or(order.placed);
     let status = shipment_status(order);
     let branch_id = branch(db, order, carrier, lcg)?;
-    let weight: i64 = order
-        .items
-        .iter()
-        .map(|i| i.quantity * i.variant.weight_g)
-        .sum();
+    let weight: i64 = order.items.iter().map(|i| i.quantity * i.variant.weight_g).sum();
     let is_cod = order.method == PaymentMethod::Cod;
     let handed = order.shipped.map(|day| format!("{day}T17:00:00"));
     let delivered = order.delivered.map(|day| format!("{day}T16:20:00"));
@@ -146,20 +124,10 @@ fn shipment(
             delivered
         ],
     )?;
-    events(
-        db,
-        db.last_insert_rowid(),
-        status,
-        [Some(created), handed, delivered],
-    )
+    events(db, db.last_insert_rowid(), status, [Some(created), handed, delivered])
 }
 
-fn events(
-    db: &Connection,
-    shipment_id: i64,
-    status: &str,
-    moments: [Option<String>; 3],
-) -> Result<(), ShopError> {
+fn events(db: &Connection, shipment_id: i64, status: &str, moments: [Option<String>; 3]) -> Result<(), ShopError> {
     let last = match status {
         "returned" => ("returned", "Brno", "not collected, sent back"),
         _ => ("delivered", "destination", "handed to the recipient"),

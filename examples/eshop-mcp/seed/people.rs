@@ -10,21 +10,8 @@ use crate::{
 };
 
 /// First names with a matching surname form, given by position.
-const WOMEN: [&str; 10] = [
-    "Jana",
-    "Eva",
-    "Lenka",
-    "Kateřina",
-    "Lucie",
-    "Petra",
-    "Hana",
-    "Martina",
-    "Tereza",
-    "Zuzana",
-];
-const MEN: [&str; 10] = [
-    "Jan", "Petr", "Tomáš", "Jiří", "Pavel", "Martin", "Lukáš", "Ondřej", "Filip", "Marek",
-];
+const WOMEN: [&str; 10] = ["Jana", "Eva", "Lenka", "Kateřina", "Lucie", "Petra", "Hana", "Martina", "Tereza", "Zuzana"];
+const MEN: [&str; 10] = ["Jan", "Petr", "Tomáš", "Jiří", "Pavel", "Martin", "Lukáš", "Ondřej", "Filip", "Marek"];
 const SURNAMES: [(&str, &str, &str); 18] = [
     ("Novák", "Nováková", "novak"),
     ("Dvořák", "Dvořáková", "dvorak"),
@@ -81,16 +68,7 @@ const TOWNS: [(Country, &str, &str); 14] = [
     (Country::Pl, "Cieszyn", "43-400"),
     (Country::Pl, "Bielsko-Biała", "43-300"),
 ];
-const STREETS: [&str; 8] = [
-    "Lidická",
-    "Masarykova",
-    "Nádražní",
-    "Zahradní",
-    "Školní",
-    "Lesní",
-    "Husova",
-    "Jiráskova",
-];
+const STREETS: [&str; 8] = ["Lidická", "Masarykova", "Nádražní", "Zahradní", "Školní", "Lesní", "Husova", "Jiráskova"];
 
 /// What later steps need to know of a customer.
 #[derive(Debug, Clone)]
@@ -113,26 +91,13 @@ pub(crate) fn fill(db: &Connection, first_day: Date) -> Result<Vec<Customer>, Sh
     let mut lcg = Lcg::new(23);
     let mut customers = Vec::new();
     for id in 1..=80 {
-        let company = (id % 4 == 0)
-            .then(|| {
-                usize::try_from(id / 4 - 1)
-                    .ok()
-                    .and_then(|at| COMPANIES.get(at))
-            })
-            .flatten();
-        let since = first_day
-            .plus_days(lcg.range(-150, 380))
-            .min(first_day.plus_days(380));
+        let company =
+            (id % 4 == 0).then(|| usize::try_from(id / 4 - 1).ok().and_then(|at| COMPANIES.get(at))).flatten();
+        let since = first_day.plus_days(lcg.range(-150, 380)).min(first_day.plus_days(380));
         // Some stay from the start, or early months would have nobody to buy.
-        let since = if id <= 16 {
-            first_day.plus_days(-id)
-        } else {
-            since
-        };
+        let since = if id <= 16 { first_day.plus_days(-id) } else { since };
         let customer = match company {
-            Some((name, country, segment)) => {
-                organization(db, &mut lcg, (id, since), (name, *country, segment))?
-            }
+            Some((name, country, segment)) => organization(db, &mut lcg, (id, since), (name, *country, segment))?,
             None => person(db, &mut lcg, id, since)?,
         };
         customers.push(customer);
@@ -142,20 +107,10 @@ pub(crate) fn fill(db: &Connection, first_day: Date) -> Result<Vec<Customer>, Sh
 
 fn person(db: &Connection, lcg: &mut Lcg, id: i64, since: Date) -> Result<Customer, ShopError> {
     let (man, woman, ascii) = *lcg.pick(&SURNAMES);
-    let name = if lcg.chance(50) {
-        format!("{} {woman}", lcg.pick(&WOMEN))
-    } else {
-        format!("{} {man}", lcg.pick(&MEN))
-    };
-    let country = *lcg.pick(&[
-        Country::Cz,
-        Country::Cz,
-        Country::Cz,
-        Country::Cz,
-        Country::Sk,
-        Country::De,
-        Country::Pl,
-    ]);
+    let name =
+        if lcg.chance(50) { format!("{} {woman}", lcg.pick(&WOMEN)) } else { format!("{} {man}", lcg.pick(&MEN)) };
+    let country =
+        *lcg.pick(&[Country::Cz, Country::Cz, Country::Cz, Country::Cz, Country::Sk, Country::De, Country::Pl]);
     let segment = if lcg.chance(20) { "club" } else { "retail" };
     let row = Row {
         kind: "person",
@@ -186,16 +141,8 @@ fn organization(
         segment,
         since,
         reg_no: Some(format!("{:08}", 25_000_000 + id * 13_577)),
-        terms_days: if is_wholesale {
-            *lcg.pick(&[14, 21, 30])
-        } else {
-            14
-        },
-        credit_cents: if is_wholesale {
-            lcg.range(4, 20) * 1_000_000
-        } else {
-            0
-        },
+        terms_days: if is_wholesale { *lcg.pick(&[14, 21, 30]) } else { 14 },
+        credit_cents: if is_wholesale { lcg.range(4, 20) * 1_000_000 } else { 0 },
     };
     insert(db, lcg, id, &row)
 }
@@ -221,12 +168,7 @@ fn insert(db: &Connection, lcg: &mut Lcg, id: i64, row: &Row<'_>) -> Result<Cust
     };
     let since = format!("{}T10:00:00", row.since);
     let vat_no = row.reg_no.as_ref().map(|no| format!("{}{no}", row.country));
-    let phone = format!(
-        "+420 7{:02} {:03} {:03}",
-        lcg.range(0, 99),
-        lcg.range(0, 999),
-        lcg.range(0, 999)
-    );
+    let phone = format!("+420 7{:02} {:03} {:03}", lcg.range(0, 99), lcg.range(0, 999), lcg.range(0, 999));
     db.execute(
         "insert into customers (id, kind, name, email, phone, reg_no, vat_no, currency, segment, credit_limit_cents,
              payment_terms_days, marketing_consent, created_at, updated_at)
@@ -260,12 +202,7 @@ fn insert(db: &Connection, lcg: &mut Lcg, id: i64, row: &Row<'_>) -> Result<Cust
     })
 }
 
-fn addresses(
-    db: &Connection,
-    lcg: &mut Lcg,
-    id: i64,
-    row: &Row<'_>,
-) -> Result<(i64, i64), ShopError> {
+fn addresses(db: &Connection, lcg: &mut Lcg, id: i64, row: &Row<'_>) -> Result<(i64, i64), ShopError> {
     let towns: Vec<_> = TOWNS.iter().filter(|town| town.0 == row.country).collect();
     let (country, city, postcode) = **lcg.pick(&towns);
     let street = format!("{} {}", lcg.pick(&STREETS), lcg.range(1, 120));

@@ -23,12 +23,7 @@ struct Count {
 ///
 /// # Errors
 /// `Db` when the database fails.
-pub(crate) fn fill(
-    db: &Connection,
-    variants: &[Variant],
-    orders: &[Order],
-    first_day: Date,
-) -> Result<(), ShopError> {
+pub(crate) fn fill(db: &Connection, variants: &[Variant], orders: &[Order], first_day: Date) -> Result<(), ShopError> {
     let mut counts: BTreeMap<(i64, i64), Count> = BTreeMap::new();
     for variant in variants {
         for warehouse_id in 1..=3 {
@@ -55,24 +50,14 @@ pub(crate) fn fill(
         for (day, quantity) in [(-20, received - received / 3), (200, received / 3)] {
             if quantity > 0 {
                 let at = format!("{}T07:00:00", first_day.plus_days(day));
-                movement(
-                    db,
-                    (variant_id, warehouse_id, quantity),
-                    "receipt",
-                    None,
-                    &at,
-                )?;
+                movement(db, (variant_id, warehouse_id, quantity), "receipt", None, &at)?;
             }
         }
     }
     Ok(())
 }
 
-fn moves(
-    db: &Connection,
-    order: &Order,
-    counts: &mut BTreeMap<(i64, i64), Count>,
-) -> Result<(), ShopError> {
+fn moves(db: &Connection, order: &Order, counts: &mut BTreeMap<(i64, i64), Count>) -> Result<(), ShopError> {
     let is_open = !order.has_left() && order.status != OrderStatus::Cancelled;
     // Damaged goods are not put back; see the reasons of refunds.
     let is_restocked = order.id % 4 != 1;
@@ -85,27 +70,12 @@ fn moves(
         if let Some(day) = order.shipped {
             count.gone += item.quantity;
             let at = format!("{day}T15:00:00");
-            movement(
-                db,
-                (place.0, place.1, -item.quantity),
-                "sale",
-                Some(order.id),
-                &at,
-            )?;
+            movement(db, (place.0, place.1, -item.quantity), "sale", Some(order.id), &at)?;
         }
-        if let Some(day) = order
-            .delivered
-            .filter(|_| item.refunded > 0 && is_restocked)
-        {
+        if let Some(day) = order.delivered.filter(|_| item.refunded > 0 && is_restocked) {
             count.gone -= item.refunded;
             let at = format!("{day}T18:00:00");
-            movement(
-                db,
-                (place.0, place.1, item.refunded),
-                "return",
-                Some(order.id),
-                &at,
-            )?;
+            movement(db, (place.0, place.1, item.refunded), "return", Some(order.id), &at)?;
         }
     }
     Ok(())

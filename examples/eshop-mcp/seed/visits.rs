@@ -11,24 +11,13 @@ use crate::{
 };
 
 /// Channels with their sessions on a usual day.
-const CHANNELS: [(&str, i64); 5] = [
-    ("organic", 46),
-    ("paid", 28),
-    ("email", 12),
-    ("direct", 20),
-    ("social", 17),
-];
+const CHANNELS: [(&str, i64); 5] = [("organic", 46), ("paid", 28), ("email", 12), ("direct", 20), ("social", 17)];
 
 /// Fills the table.
 ///
 /// # Errors
 /// `Db` when the database fails.
-pub(crate) fn fill(
-    db: &Connection,
-    orders: &[Order],
-    first_day: Date,
-    end: Date,
-) -> Result<(), ShopError> {
+pub(crate) fn fill(db: &Connection, orders: &[Order], first_day: Date, end: Date) -> Result<(), ShopError> {
     let mut placed: BTreeMap<(Date, &str), i64> = BTreeMap::new();
     for order in orders {
         *placed.entry((order.placed, order.source)).or_insert(0) += 1;
@@ -47,14 +36,7 @@ pub(crate) fn fill(
             let carts = checkouts + lcg.range(1, 2 + sessions / 10);
             db.execute(
                 "insert into visits values (?, ?, ?, ?, ?, ?)",
-                params![
-                    day,
-                    channel,
-                    sessions.max(carts),
-                    sessions * lcg.range(22, 38) / 10,
-                    carts,
-                    checkouts
-                ],
+                params![day, channel, sessions.max(carts), sessions * lcg.range(22, 38) / 10, carts, checkouts],
             )?;
         }
     }

@@ -38,10 +38,7 @@ pub(crate) fn histories(
     segment: Option<Segment>,
     currency: Currency,
 ) -> Result<Vec<History>, ShopError> {
-    let filter = SaleFilter {
-        segment,
-        ..SaleFilter::default()
-    };
+    let filter = SaleFilter { segment, ..SaleFilter::default() };
     // Longer than any shop's books.
     let all = Span::new(ctx.today.plus_days(-20_000), ctx.today);
     let year = Span::new(ctx.today.plus_days(-364), ctx.today);
@@ -53,19 +50,17 @@ pub(crate) fn histories(
 }
 
 fn add(histories: &mut BTreeMap<CustomerId, History>, sale: &Sale, is_of_year: bool) {
-    let history = histories
-        .entry(sale.customer_id)
-        .or_insert_with(|| History {
-            id: sale.customer_id,
-            name: sale.customer.clone(),
-            segment: sale.segment,
-            days: Vec::new(),
-            first: sale.day,
-            last: sale.day,
-            gross: 0,
-            net: 0,
-            net_of_year: 0,
-        });
+    let history = histories.entry(sale.customer_id).or_insert_with(|| History {
+        id: sale.customer_id,
+        name: sale.customer.clone(),
+        segment: sale.segment,
+        days: Vec::new(),
+        first: sale.day,
+        last: sale.day,
+        gross: 0,
+        net: 0,
+        net_of_year: 0,
+    });
     history.days.push(sale.day);
     history.last = sale.day;
     history.gross += sale.gross;

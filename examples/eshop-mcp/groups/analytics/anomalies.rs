@@ -134,30 +134,17 @@ pub(crate) fn anomalies(ctx: &Ctx<'_>, params: AnomalyParams) -> Result<Anomalie
     }
     items.sort_by(|a, b| {
         let size = |item: &Anomaly| item.score.abs();
-        size(b)
-            .total_cmp(&size(a))
-            .then((a.day, a.measure, a.channel).cmp(&(b.day, b.measure, b.channel)))
+        size(b).total_cmp(&size(a)).then((a.day, a.measure, a.channel).cmp(&(b.day, b.measure, b.channel)))
     });
     let found = count(items.len());
     items.truncate(usize::try_from(params.limit.0).unwrap_or(usize::MAX));
-    Ok(Anomalies {
-        scope,
-        items,
-        found,
-        judged,
-    })
+    Ok(Anomalies { scope, items, found, judged })
 }
 
 /// Measures and channels to look at.
 fn wanted(params: &AnomalyParams) -> Vec<(Measure, Option<VisitChannel>)> {
-    let all = [
-        Measure::Sessions,
-        Measure::Carts,
-        Measure::Checkouts,
-        Measure::Orders,
-        Measure::Revenue,
-        Measure::Cancelled,
-    ];
+    let all =
+        [Measure::Sessions, Measure::Carts, Measure::Checkouts, Measure::Orders, Measure::Revenue, Measure::Cancelled];
     let mut wanted = Vec::new();
     for measure in all {
         if !params.measures.is_empty() && !params.measures.contains(&measure) {
@@ -187,19 +174,11 @@ fn visit_column(measure: Measure) -> Option<usize> {
 }
 
 fn data(ctx: &Ctx<'_>, period: Span, params: &AnomalyParams) -> Result<Data, ShopError> {
-    let around = Span::new(
-        period.from.plus_days(-params.window),
-        period.to.plus_days(params.window),
-    );
+    let around = Span::new(period.from.plus_days(-params.window), period.to.plus_days(params.window));
     let sql = "select day, channel, sessions, carts, checkouts from visits where day between ? and ? order by day";
-    let rows: Vec<(Date, VisitChannel, [i64; 3])> =
-        ctx.all(sql, [around.from, around.to], |row| {
-            Ok((
-                row.get(0)?,
-                row.get(1)?,
-                [row.get(2)?, row.get(3)?, row.get(4)?],
-            ))
-        })?;
+    let rows: Vec<(Date, VisitChannel, [i64; 3])> = ctx.all(sql, [around.from, around.to], |row| {
+        Ok((row.get(0)?, row.get(1)?, [row.get(2)?, row.get(3)?, row.get(4)?]))
+    })?;
     let mut visits: BTreeMap<VisitChannel, [Days; 3]> = BTreeMap::new();
     for (day, channel, counts) in rows {
         for (days, count) in visits.entry(channel).or_default().iter_mut().zip(counts) {
@@ -211,11 +190,7 @@ fn data(ctx: &Ctx<'_>, period: Span, params: &AnomalyParams) -> Result<Data, Sho
     let first = recorded.clone().min().copied().unwrap_or(around.from);
     let last = recorded.max().copied().unwrap_or(around.to);
     let around = Span::new(around.from.max(first), around.to.min(last));
-    Ok(Data {
-        orders: placed(ctx, around, &SaleFilter::default(), params.currency)?,
-        visits,
-        around,
-    })
+    Ok(Data { orders: placed(ctx, around, &SaleFilter::default(), params.currency)?, visits, around })
 }
 
 /// A series; days of orders without any count as zero.
@@ -224,9 +199,7 @@ fn days(data: &Data, measure: Measure, channel: Option<VisitChannel>) -> Days {
         let days = data.visits.get(&channel).and_then(|days| days.get(column));
         return days.cloned().unwrap_or_default();
     }
-    let mut days: Days = (0..data.around.days.max(0))
-        .map(|offset| (data.around.from.plus_days(offset), 0))
-        .collect();
+    let mut days: Days = (0..data.around.days.max(0)).map(|offset| (data.around.from.plus_days(offset), 0)).collect();
     for order in &data.orders {
         let is_cancelled = order.status == OrderStatus::Cancelled;
         *days.entry(order.day).or_insert(0) += match measure {
@@ -244,10 +217,7 @@ fn scores(days: &Days, period: Span, window: i64) -> Vec<(Date, f64, f64)> {
     let mut scores = Vec::new();
     for (day, value) in days.range(period.from..=period.to) {
         let around = days.range(day.plus_days(-window)..=day.plus_days(window));
-        let others: Vec<f64> = around
-            .filter(|(other, _)| *other != day)
-            .map(|(_, value)| *value as f64)
-            .collect();
+        let others: Vec<f64> = around.filter(|(other, _)| *other != day).map(|(_, value)| *value as f64).collect();
         let Some(middle) = median(&others) else {
             continue;
         };
@@ -275,23 +245,11 @@ fn anomaly(
         }
         (Measure::Sessions, false, _) => "more visitors: see which campaign ran",
         (Measure::Sessions, true, _) => "fewer visitors: check tracking and campaigns",
-        (Measure::Carts | Measure::Checkouts, false, 0) => {
-            "carts without orders: check payment and shipping prices"
-        }
+        (Measure::Carts | Measure::Checkouts, false, 0) => "carts without orders: check payment and shipping prices",
         (Measure::Cancelled, false, _) => "cancellations: see their reasons with orders_get",
-        (Measure::Orders | Measure::Revenue, false, _) => {
-            "strong day: a sale, a large order or a season"
-        }
+        (Measure::Orders | Measure::Revenue, false, _) => "strong day: a sale, a large order or a season",
         (_, true, _) => "weak day: check whether the e-shop worked",
         _ => "more than usual",
     };
-    Anomaly {
-        day,
-        measure,
-        channel,
-        value,
-        score: round2(score),
-        orders,
-        reading: reading.to_owned(),
-    }
+    Anomaly { day, measure, channel, value, score: round2(score), orders, reading: reading.to_owned() }
 }

@@ -85,13 +85,7 @@ struct Pair {
 }
 
 /// Sizes by their fewest and most pieces.
-const SIZES: [(&str, i64, i64); 5] = [
-    ("1", 1, 1),
-    ("2", 2, 2),
-    ("3-5", 3, 5),
-    ("6-10", 6, 10),
-    ("11+", 11, i64::MAX),
-];
+const SIZES: [(&str, i64, i64); 5] = [("1", 1, 1), ("2", 2, 2), ("3-5", 3, 5), ("6-10", 6, 10), ("11+", 11, i64::MAX)];
 
 pub(crate) fn baskets(ctx: &Ctx<'_>, params: BasketParams) -> Result<Baskets, ShopError> {
     let scope = Scope::new(ctx, params.period, 90, params.compare, params.currency)?;
@@ -103,10 +97,7 @@ pub(crate) fn baskets(ctx: &Ctx<'_>, params: BasketParams) -> Result<Baskets, Sh
     let mut contents: BTreeMap<OrderId, BTreeSet<ProductId>> = BTreeMap::new();
     let mut names: BTreeMap<ProductId, String> = BTreeMap::new();
     for line in sale_lines(ctx, scope.period, &SaleFilter::default(), params.currency)? {
-        contents
-            .entry(line.order_id)
-            .or_default()
-            .insert(line.product_id);
+        contents.entry(line.order_id).or_default().insert(line.product_id);
         names.insert(line.product_id, line.product);
     }
     let figure = |of: fn(&[Sale]) -> i64| Figure::new(of(&now), before.as_deref().map(of));
@@ -129,21 +120,15 @@ pub(crate) fn baskets(ctx: &Ctx<'_>, params: BasketParams) -> Result<Baskets, Sh
 }
 
 fn average(sales: &[Sale]) -> i64 {
-    mean_cents(
-        sales.iter().map(|sale| sale.gross).sum(),
-        count(sales.len()),
-    )
+    mean_cents(sales.iter().map(|sale| sale.gross).sum(), count(sales.len()))
 }
 
 fn sizes(sales: &[Sale]) -> Vec<Size> {
     SIZES
         .iter()
         .map(|(name, least, most)| {
-            let here: Vec<Sale> = sales
-                .iter()
-                .filter(|sale| (*least..=*most).contains(&sale.pieces))
-                .cloned()
-                .collect();
+            let here: Vec<Sale> =
+                sales.iter().filter(|sale| (*least..=*most).contains(&sale.pieces)).cloned().collect();
             Size {
                 pieces: (*name).to_owned(),
                 orders: count(here.len()),

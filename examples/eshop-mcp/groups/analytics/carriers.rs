@@ -103,19 +103,14 @@ impl Parcel {
     }
 
     fn is_under_way(&self) -> bool {
-        matches!(
-            self.status.as_str(),
-            "created" | "handed_over" | "in_transit"
-        )
+        matches!(self.status.as_str(), "created" | "handed_over" | "in_transit")
     }
 
     /// Days past the expected one; none when that cannot be told.
     fn days_over(&self, today: Date) -> Option<i64> {
         match self.delivered.filter(|_| self.is_delivered()) {
             Some(day) => Some(day.days_since(self.expected)),
-            None if self.is_under_way() && today > self.expected => {
-                Some(today.days_since(self.expected))
-            }
+            None if self.is_under_way() && today > self.expected => Some(today.days_since(self.expected)),
             None => None,
         }
     }
@@ -141,9 +136,8 @@ pub(crate) fn performance(ctx: &Ctx<'_>, params: CarrierParams) -> Result<Carrie
     let mut carriers: Vec<CarrierRow> = by_carrier
         .into_iter()
         .map(|((carrier, name), parcels)| {
-            let earlier: Option<Vec<&Parcel>> = before
-                .as_ref()
-                .map(|before| before.iter().filter(|p| p.carrier == carrier).collect());
+            let earlier: Option<Vec<&Parcel>> =
+                before.as_ref().map(|before| before.iter().filter(|p| p.carrier == carrier).collect());
             CarrierRow {
                 carrier: carrier.to_owned(),
                 name: name.to_owned(),
@@ -155,11 +149,7 @@ pub(crate) fn performance(ctx: &Ctx<'_>, params: CarrierParams) -> Result<Carrie
     carriers.sort_by_key(|row| (-row.service.shipments.value, row.carrier.clone()));
     let all: Vec<&Parcel> = now.iter().collect();
     let all_before: Option<Vec<&Parcel>> = before.as_ref().map(|before| before.iter().collect());
-    Ok(Carriers {
-        scope,
-        carriers,
-        total: service(ctx, &all, all_before.as_deref()),
-    })
+    Ok(Carriers { scope, carriers, total: service(ctx, &all, all_before.as_deref()) })
 }
 
 fn parcels(ctx: &Ctx<'_>, span: Span, params: &CarrierParams) -> Result<Vec<Parcel>, ShopError> {
@@ -196,12 +186,8 @@ fn parcels(ctx: &Ctx<'_>, span: Span, params: &CarrierParams) -> Result<Vec<Parc
 
 fn service(ctx: &Ctx<'_>, now: &[&Parcel], before: Option<&[&Parcel]>) -> Service {
     let n = |is_wanted: fn(&Parcel) -> bool| count(now.iter().filter(|p| is_wanted(p)).count());
-    let over = |parcels: &[&Parcel]| -> Vec<i64> {
-        parcels
-            .iter()
-            .filter_map(|parcel| parcel.days_over(ctx.today))
-            .collect()
-    };
+    let over =
+        |parcels: &[&Parcel]| -> Vec<i64> { parcels.iter().filter_map(|parcel| parcel.days_over(ctx.today)).collect() };
     let on_time = |parcels: &[&Parcel]| {
         let over = over(parcels);
         let in_time = over.iter().filter(|days| **days <= 0).count();

@@ -74,21 +74,14 @@ pub(crate) fn performance(ctx: &Ctx<'_>, params: CategoryParams) -> Result<Categ
     let all = categories(ctx)?;
     let now = sale_lines(ctx, scope.period, &SaleFilter::default(), params.currency)?;
     let before = match scope.compared {
-        Some(span) => Some(sale_lines(
-            ctx,
-            span,
-            &SaleFilter::default(),
-            params.currency,
-        )?),
+        Some(span) => Some(sale_lines(ctx, span, &SaleFilter::default(), params.currency)?),
         None => None,
     };
     let sum = |lines: &[SaleLine]| lines.iter().map(|line| line.revenue).sum::<i64>();
     let (total, total_before) = (sum(&now), before.as_deref().map(sum));
     let wanted = |category: &&Category| match params.level {
         CategoryLevel::Main => category.parent.is_none(),
-        CategoryLevel::Sub => !all
-            .iter()
-            .any(|other| other.parent.as_ref() == Some(&category.slug)),
+        CategoryLevel::Sub => !all.iter().any(|other| other.parent.as_ref() == Some(&category.slug)),
     };
     let mut rows: Vec<CategoryRow> = all
         .iter()
@@ -96,23 +89,17 @@ pub(crate) fn performance(ctx: &Ctx<'_>, params: CategoryParams) -> Result<Categ
         .map(|category| {
             let belongs = |line: &&SaleLine| {
                 line.category == category.slug
-                    || all.iter().any(|other| {
-                        other.slug == line.category && other.parent.as_ref() == Some(&category.slug)
-                    })
+                    || all
+                        .iter()
+                        .any(|other| other.slug == line.category && other.parent.as_ref() == Some(&category.slug))
             };
             let here: Vec<&SaleLine> = now.iter().filter(belongs).collect();
-            let earlier: Option<Vec<&SaleLine>> = before
-                .as_ref()
-                .map(|before| before.iter().filter(belongs).collect());
+            let earlier: Option<Vec<&SaleLine>> = before.as_ref().map(|before| before.iter().filter(belongs).collect());
             row(category, &here, earlier.as_deref(), (total, total_before))
         })
         .collect();
     rows.sort_by_key(|row| (-row.revenue_cents.value, row.slug.clone()));
-    Ok(Categories {
-        scope,
-        categories: rows,
-        revenue_cents: Figure::new(total, total_before),
-    })
+    Ok(Categories { scope, categories: rows, revenue_cents: Figure::new(total, total_before) })
 }
 
 fn row(
@@ -121,11 +108,8 @@ fn row(
     before: Option<&[&SaleLine]>,
     (total, total_before): (i64, Option<i64>),
 ) -> CategoryRow {
-    let sum = |lines: &[&SaleLine], of: fn(&SaleLine) -> i64| {
-        lines.iter().map(|line| of(line)).sum::<i64>()
-    };
-    let figure =
-        |of: fn(&SaleLine) -> i64| Figure::new(sum(now, of), before.map(|before| sum(before, of)));
+    let sum = |lines: &[&SaleLine], of: fn(&SaleLine) -> i64| lines.iter().map(|line| of(line)).sum::<i64>();
+    let figure = |of: fn(&SaleLine) -> i64| Figure::new(sum(now, of), before.map(|before| sum(before, of)));
     let revenue_cents = figure(|line| line.revenue);
     let pieces = figure(|line| line.pieces);
     let mut products: BTreeMap<ProductId, i64> = BTreeMap::new();
@@ -138,17 +122,11 @@ fn row(
         name: category.name.clone(),
         parent: category.parent.clone(),
         revenue_cents,
-        share: Rate::new(
-            (revenue_cents.value, total),
-            revenue_cents.previous.zip(total_before),
-        ),
+        share: Rate::new((revenue_cents.value, total), revenue_cents.previous.zip(total_before)),
         pieces,
         orders: count(orders.len()),
         average_price_cents: mean_cents(revenue_cents.value, pieces.value),
         returned_percent: percent(sum(now, |line| line.returned), pieces.value),
-        best_product: products
-            .into_iter()
-            .max_by_key(|(id, revenue)| (*revenue, -id.0))
-            .map(|(id, _)| id),
+        best_product: products.into_iter().max_by_key(|(id, revenue)| (*revenue, -id.0)).map(|(id, _)| id),
     }
 }

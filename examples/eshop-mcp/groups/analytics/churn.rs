@@ -97,9 +97,8 @@ struct AtRisk {
 
 pub(crate) fn churn(ctx: &Ctx<'_>, params: ChurnParams) -> Result<Churn, ShopError> {
     let histories = histories(ctx, params.segment, params.currency)?;
-    let (known, unknown): (Vec<&History>, Vec<&History>) = histories
-        .iter()
-        .partition(|history| history.days.len() >= params.min_orders);
+    let (known, unknown): (Vec<&History>, Vec<&History>) =
+        histories.iter().partition(|history| history.days.len() >= params.min_orders);
     let mut customers: Vec<AtRisk> = known.iter().map(|history| at_risk(ctx, history)).collect();
     let levels = [Risk::Low, Risk::Watch, Risk::High, Risk::Lost]
         .into_iter()
@@ -116,12 +115,7 @@ pub(crate) fn churn(ctx: &Ctx<'_>, params: ChurnParams) -> Result<Churn, ShopErr
     customers.retain(|customer| customer.risk >= params.min_risk);
     customers.sort_by_key(|customer| (-customer.net_of_year_cents, customer.customer_id));
     customers.truncate(usize::try_from(params.limit.0).unwrap_or(usize::MAX));
-    Ok(Churn {
-        currency: params.currency,
-        levels,
-        customers,
-        too_few_orders: count(unknown.len()),
-    })
+    Ok(Churn { currency: params.currency, levels, customers, too_few_orders: count(unknown.len()) })
 }
 
 fn at_risk(ctx: &Ctx<'_>, history: &History) -> AtRisk {

@@ -90,17 +90,12 @@ pub(crate) fn cohorts(ctx: &Ctx<'_>, params: CohortParams) -> Result<Cohorts, Sh
     let mut members: BTreeMap<String, (Date, BTreeSet<CustomerId>)> = BTreeMap::new();
     for History { id, first: day, .. } in histories(ctx, params.segment, params.currency)? {
         if scope.period.contains(day) {
-            let (first, ids) = members
-                .entry(month(day))
-                .or_insert_with(|| (day, BTreeSet::new()));
+            let (first, ids) = members.entry(month(day)).or_insert_with(|| (day, BTreeSet::new()));
             *first = day.min(*first);
             ids.insert(id);
         }
     }
-    let filter = SaleFilter {
-        segment: params.segment,
-        ..SaleFilter::default()
-    };
+    let filter = SaleFilter { segment: params.segment, ..SaleFilter::default() };
     let until = Span::new(scope.period.from, ctx.today.max(scope.period.to));
     let orders = sales(ctx, until, &filter, params.currency)?;
     let cohorts: Vec<Cohort> = members
@@ -110,21 +105,10 @@ pub(crate) fn cohorts(ctx: &Ctx<'_>, params: CohortParams) -> Result<Cohorts, Sh
             cohort(ctx, month, first, &ids, &orders, last)
         })
         .collect();
-    Ok(Cohorts {
-        average: average(&cohorts, params.months),
-        scope,
-        cohorts,
-    })
+    Ok(Cohorts { average: average(&cohorts, params.months), scope, cohorts })
 }
 
-fn cohort(
-    ctx: &Ctx<'_>,
-    month: String,
-    first: Date,
-    ids: &BTreeSet<CustomerId>,
-    orders: &[Sale],
-    last: i64,
-) -> Cohort {
+fn cohort(ctx: &Ctx<'_>, month: String, first: Date, ids: &BTreeSet<CustomerId>, orders: &[Sale], last: i64) -> Cohort {
     let customers = count(ids.len());
     let months: Vec<Cell> = (0..=last)
         .map(|offset| {
@@ -145,12 +129,7 @@ fn cohort(
         })
         .collect();
     let net: i64 = months.iter().map(|cell| cell.net_cents).sum();
-    Cohort {
-        month,
-        customers,
-        net_per_customer_cents: mean_cents(net, customers),
-        months,
-    }
+    Cohort { month, customers, net_per_customer_cents: mean_cents(net, customers), months }
 }
 
 fn average(cohorts: &[Cohort], months: i64) -> Vec<Retention> {

@@ -28,13 +28,7 @@ VisitChannel {
 
 impl VisitChannel {
     /// All channels, in the order of reports.
-    pub(crate) const ALL: [Self; 5] = [
-        Self::Organic,
-        Self::Paid,
-        Self::Email,
-        Self::Direct,
-        Self::Social,
-    ];
+    pub(crate) const ALL: [Self; 5] = [Self::Organic, Self::Paid, Self::Email, Self::Direct, Self::Social];
 }
 
 /// Which visits.
@@ -146,47 +140,30 @@ pub(crate) fn conversion(ctx: &Ctx<'_>, params: ConversionParams) -> Result<Conv
             }
         })
         .collect();
-    Ok(Conversion {
-        scope,
-        channels,
-        total: steps(all, before.as_deref().map(sum)),
-    })
+    Ok(Conversion { scope, channels, total: steps(all, before.as_deref().map(sum)) })
 }
 
-fn read(
-    ctx: &Ctx<'_>,
-    span: Span,
-    shown: &[VisitChannel],
-    currency: Currency,
-) -> Result<Vec<Counts>, ShopError> {
-    let filter = SaleFilter {
-        channel: Some(SalesChannel::Eshop),
-        ..SaleFilter::default()
-    };
+fn read(ctx: &Ctx<'_>, span: Span, shown: &[VisitChannel], currency: Currency) -> Result<Vec<Counts>, ShopError> {
+    let filter = SaleFilter { channel: Some(SalesChannel::Eshop), ..SaleFilter::default() };
     let orders = placed(ctx, span, &filter, currency)?;
     let sql = "select coalesce(sum(sessions), 0), coalesce(sum(product_views), 0), coalesce(sum(carts), 0), coalesce(sum(checkouts), 0)
                from visits where channel = ? and day between ? and ?";
     shown
         .iter()
         .map(|channel| {
-            let here: Vec<&Sale> = orders
-                .iter()
-                .filter(|order| order.source == channel.as_str())
-                .collect();
+            let here: Vec<&Sale> = orders.iter().filter(|order| order.source == channel.as_str()).collect();
             let kept = here.iter().filter(|o| o.status != OrderStatus::Cancelled);
             let revenue = kept.map(|order| order.net()).sum();
-            Ok(ctx
-                .db
-                .query_row(sql, params![channel, span.from, span.to], |row| {
-                    Ok(Counts {
-                        sessions: row.get(0)?,
-                        views: row.get(1)?,
-                        carts: row.get(2)?,
-                        checkouts: row.get(3)?,
-                        orders: count(here.len()),
-                        revenue,
-                    })
-                })?)
+            Ok(ctx.db.query_row(sql, params![channel, span.from, span.to], |row| {
+                Ok(Counts {
+                    sessions: row.get(0)?,
+                    views: row.get(1)?,
+                    carts: row.get(2)?,
+                    checkouts: row.get(3)?,
+                    orders: count(here.len()),
+                    revenue,
+                })
+            })?)
         })
         .collect()
 }
@@ -202,10 +179,7 @@ fn steps(now: Counts, before: Option<Counts>) -> Steps {
         cart_percent: percent(now.carts, now.sessions),
         checkout_percent: percent(now.checkouts, now.carts),
         completion_percent: percent(now.orders, now.checkouts),
-        conversion: Rate::new(
-            (now.orders, now.sessions),
-            before.map(|before| (before.orders, before.sessions)),
-        ),
+        conversion: Rate::new((now.orders, now.sessions), before.map(|before| (before.orders, before.sessions))),
         revenue_cents: figure(|counts| counts.revenue),
         revenue_per_session_cents: mean_cents(now.revenue, now.sessions),
     }

@@ -101,19 +101,9 @@ impl Account {
 
 pub(crate) fn top(ctx: &Ctx<'_>, params: CustomersParams) -> Result<TopCustomers, ShopError> {
     let scope = Scope::new(ctx, params.period, 90, params.compare, params.currency)?;
-    let now = accounts(sales(
-        ctx,
-        scope.period,
-        &SaleFilter::default(),
-        params.currency,
-    )?);
+    let now = accounts(sales(ctx, scope.period, &SaleFilter::default(), params.currency)?);
     let before = match scope.compared {
-        Some(span) => Some(accounts(sales(
-            ctx,
-            span,
-            &SaleFilter::default(),
-            params.currency,
-        )?)),
+        Some(span) => Some(accounts(sales(ctx, span, &SaleFilter::default(), params.currency)?)),
         None => None,
     };
     let firsts = first_orders(ctx)?;
@@ -125,10 +115,7 @@ pub(crate) fn top(ctx: &Ctx<'_>, params: CustomersParams) -> Result<TopCustomers
     Ok(TopCustomers {
         scope,
         items,
-        customers: Figure::new(
-            count(now.len()),
-            before.as_ref().map(|before| count(before.len())),
-        ),
+        customers: Figure::new(count(now.len()), before.as_ref().map(|before| count(before.len()))),
         net_cents: Figure::new(all, before.as_ref().map(net_of)),
         top_tenth_percent: percent(tenth, all),
     })

@@ -90,24 +90,14 @@ struct DeadRow {
 
 pub(crate) fn dead(ctx: &Ctx<'_>, params: DeadParams) -> Result<DeadStock, ShopError> {
     let since = ctx.today.plus_days(-params.days);
-    let slugs = params
-        .category
-        .as_deref()
-        .map(|slug| category_slugs(ctx, slug))
-        .transpose()?;
+    let slugs = params.category.as_deref().map(|slug| category_slugs(ctx, slug)).transpose()?;
     let mut stock = stock(ctx, &params, since)?;
-    stock.retain(|row| {
-        slugs
-            .as_ref()
-            .is_none_or(|slugs| slugs.contains(&row.category))
-    });
+    stock.retain(|row| slugs.as_ref().is_none_or(|slugs| slugs.contains(&row.category)));
     let sum = |rows: &[DeadRow]| rows.iter().map(|row| row.value_cents).sum::<i64>();
     let stock_cents = sum(&stock);
     stock.retain(|row| {
         let is_old = |day: Option<Date>| day.is_none_or(|day| day < since);
-        is_old(row.last_sold_on)
-            && is_old(row.last_received_on)
-            && row.value_cents >= params.min_value_cents
+        is_old(row.last_sold_on) && is_old(row.last_received_on) && row.value_cents >= params.min_value_cents
     });
     stock.sort_by_key(|row| (-row.value_cents, row.sku.clone(), row.warehouse));
     let value_cents = sum(&stock);

@@ -10,10 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::{
-    common::{
-        Country, Currency, CustomerId, OrderId, OrderStatus, PaymentMethod, ProductId,
-        SalesChannel, Warehouse,
-    },
+    common::{Country, Currency, CustomerId, OrderId, OrderStatus, PaymentMethod, ProductId, SalesChannel, Warehouse},
     ctx::Ctx,
     date::Date,
     error::ShopError,
@@ -74,10 +71,7 @@ impl Sale {
 /// # Errors
 /// `Db` when the database fails.
 pub(crate) fn czk_micro(ctx: &Ctx<'_>, currency: Currency) -> Result<i64, ShopError> {
-    ctx.value(
-        "select czk_micro from currencies where code = ?",
-        [currency],
-    )
+    ctx.value("select czk_micro from currencies where code = ?", [currency])
 }
 
 /// Reads orders placed in the span, not the cancelled ones, by day.
@@ -113,7 +107,9 @@ pub(crate) fn placed(
              o.currency, o.payment_method, {} as discounts, {} as shipping, {} as gross, {} as refunds,
              (select coalesce(sum(quantity), 0) from order_items i where i.order_id = o.id) as pieces
          from {TABLES}{} order by o.placed_at, o.id",
-        money("(o.discount_cents + (select coalesce(sum(discount_cents), 0) from order_items i where i.order_id = o.id))"),
+        money(
+            "(o.discount_cents + (select coalesce(sum(discount_cents), 0) from order_items i where i.order_id = o.id))"
+        ),
         money("o.shipping_cents"),
         money("o.total_cents"),
         money("o.refunded_cents"),
@@ -143,7 +139,8 @@ pub(crate) fn placed(
 }
 
 /// Tables of orders, with their currencies as `k`.
-const TABLES: &str = "orders o join customers c on c.id = o.customer_id join addresses a on a.id = o.shipping_address_id
+const TABLES: &str =
+    "orders o join customers c on c.id = o.customer_id join addresses a on a.id = o.shipping_address_id
     join warehouses w on w.id = o.warehouse_id join currencies k on k.code = o.currency";
 
 fn conditions(span: Span, filter: &SaleFilter) -> Result<Filter, ShopError> {
@@ -263,14 +260,9 @@ pub(crate) struct Category {
 /// # Errors
 /// `Db` when the database fails.
 pub(crate) fn categories(ctx: &Ctx<'_>) -> Result<Vec<Category>, ShopError> {
-    let sql = "select c.slug, c.name, p.slug from categories c left join categories p on p.id = c.parent_id order by c.id";
-    ctx.all(sql, [], |row| {
-        Ok(Category {
-            slug: row.get(0)?,
-            name: row.get(1)?,
-            parent: row.get(2)?,
-        })
-    })
+    let sql =
+        "select c.slug, c.name, p.slug from categories c left join categories p on p.id = c.parent_id order by c.id";
+    ctx.all(sql, [], |row| Ok(Category { slug: row.get(0)?, name: row.get(1)?, parent: row.get(2)? }))
 }
 
 /// The slugs of a category and all below it.
@@ -282,7 +274,6 @@ pub(crate) fn category_slugs(ctx: &Ctx<'_>, slug: &str) -> Result<Vec<String>, S
     if !all.iter().any(|category| category.slug == slug) {
         return Err(ShopError::not_found("category", slug, "store_categories_list").at("category"));
     }
-    let below =
-        |category: &&Category| category.slug == slug || category.parent.as_deref() == Some(slug);
+    let below = |category: &&Category| category.slug == slug || category.parent.as_deref() == Some(slug);
     Ok(all.iter().filter(below).map(|c| c.slug.clone()).collect())
 }

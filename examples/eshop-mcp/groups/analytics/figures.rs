@@ -37,11 +37,7 @@ impl Rate {
     pub(crate) fn new((part, whole): (i64, i64), previous: Option<(i64, i64)>) -> Self {
         let now = percent(part, whole);
         let previous = previous.and_then(|(part, whole)| percent(part, whole));
-        Self {
-            percent: now,
-            previous,
-            change_points: now.zip(previous).map(|(now, before)| round2(now - before)),
-        }
+        Self { percent: now, previous, change_points: now.zip(previous).map(|(now, before)| round2(now - before)) }
     }
 }
 

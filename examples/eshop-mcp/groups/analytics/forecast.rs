@@ -142,10 +142,7 @@ pub(crate) fn forecast(ctx: &Ctx<'_>, params: ForecastParams) -> Result<Forecast
         sold.get(&day).copied().unwrap_or(0)
     };
     let history: Vec<Week> = (-params.window..0)
-        .map(|week| Week {
-            start: this_week.plus_days(7 * week),
-            pieces: at(&sold, week),
-        })
+        .map(|week| Week { start: this_week.plus_days(7 * week), pieces: at(&sold, week) })
         .collect();
     let values: Vec<f64> = history.iter().map(|week| week.pieces as f64).collect();
     let level = mean(&values).unwrap_or(0.0);
@@ -153,11 +150,7 @@ pub(crate) fn forecast(ctx: &Ctx<'_>, params: ForecastParams) -> Result<Forecast
     let has_season = params.seasonal && has_last_year(ctx, this_week, params.window)?;
     let weeks: Vec<Expected> = (0..params.weeks)
         .map(|week| {
-            let factor = if has_season {
-                factor(&shop, this_week, week, params.window)
-            } else {
-                1.0
-            };
+            let factor = if has_season { factor(&shop, this_week, week, params.window) } else { 1.0 };
             Expected {
                 start: this_week.plus_days(7 * week),
                 pieces: round2(level * factor),
@@ -228,9 +221,8 @@ fn pieces(
     let sql = "select o.placed_at, i.variant_id, i.quantity from order_items i join orders o on o.id = i.order_id
                join warehouses w on w.id = o.warehouse_id
                where o.status <> 'cancelled' and o.placed_at >= ?1 and (?2 is null or w.code = ?2)";
-    let lines: Vec<(Date, i64, i64)> = ctx.all(sql, params![first, params.warehouse], |row| {
-        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-    })?;
+    let lines: Vec<(Date, i64, i64)> =
+        ctx.all(sql, params![first, params.warehouse], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     let mut weeks = BTreeMap::new();
     for (day, variant, quantity) in lines {
         if variants.is_none_or(|variants| variants.contains(&variant)) {
@@ -259,30 +251,17 @@ fn factor(shop: &BTreeMap<Date, i64>, this_week: Date, week: i64, window: i64) -
         mean(&values).unwrap_or(0.0)
     };
     let base = average(-window, -1);
-    if base > 0.0 {
-        (average(week - 1, week + 1) / base).clamp(FACTORS.0, FACTORS.1)
-    } else {
-        1.0
-    }
+    if base > 0.0 { (average(week - 1, week + 1) / base).clamp(FACTORS.0, FACTORS.1) } else { 1.0 }
 }
 
-fn cover(
-    ctx: &Ctx<'_>,
-    params: &ForecastParams,
-    variants: Option<&[i64]>,
-    expected: f64,
-) -> Result<Cover, ShopError> {
+fn cover(ctx: &Ctx<'_>, params: &ForecastParams, variants: Option<&[i64]>, expected: f64) -> Result<Cover, ShopError> {
     let sql = "select s.variant_id, s.on_hand, s.reserved from stock s join warehouses w on w.id = s.warehouse_id
                where ?1 is null or w.code = ?1";
-    let rows: Vec<(i64, i64, i64)> = ctx.all(sql, params![params.warehouse], |row| {
-        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-    })?;
-    let wanted = rows
-        .iter()
-        .filter(|(id, ..)| variants.is_none_or(|variants| variants.contains(id)));
-    let (on_hand, free) = wanted.fold((0, 0), |(on_hand, free), (_, hand, reserved)| {
-        (on_hand + hand, free + hand - reserved)
-    });
+    let rows: Vec<(i64, i64, i64)> =
+        ctx.all(sql, params![params.warehouse], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let wanted = rows.iter().filter(|(id, ..)| variants.is_none_or(|variants| variants.contains(id)));
+    let (on_hand, free) =
+        wanted.fold((0, 0), |(on_hand, free), (_, hand, reserved)| (on_hand + hand, free + hand - reserved));
     let a_week = expected / params.weeks.max(1) as f64;
     Ok(Cover {
         on_hand,
@@ -300,9 +279,5 @@ fn backtest(pieces_in: &dyn Fn(i64) -> i64, window: i64) -> Backtest {
         })
         .collect();
     let sizes: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
-    Backtest {
-        weeks: count(errors.len()),
-        mean_error: mean(&sizes).map(round2),
-        bias: mean(&errors).map(round2),
-    }
+    Backtest { weeks: count(errors.len()), mean_error: mean(&sizes).map(round2), bias: mean(&errors).map(round2) }
 }

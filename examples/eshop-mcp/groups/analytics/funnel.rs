@@ -70,13 +70,8 @@ struct Standing {
 }
 
 /// Stages after `placed`.
-const STAGES: [OrderStatus; 5] = [
-    OrderStatus::Confirmed,
-    OrderStatus::Picking,
-    OrderStatus::Packed,
-    OrderStatus::Shipped,
-    OrderStatus::Delivered,
-];
+const STAGES: [OrderStatus; 5] =
+    [OrderStatus::Confirmed, OrderStatus::Picking, OrderStatus::Packed, OrderStatus::Shipped, OrderStatus::Delivered];
 
 /// Seconds at which each order reached each stage, `None` where only the state tells.
 type Reached = BTreeMap<OrderId, BTreeMap<usize, Option<i64>>>;
@@ -91,13 +86,10 @@ pub(crate) fn funnel(ctx: &Ctx<'_>, params: FunnelParams) -> Result<Funnel, Shop
     };
     let now = read(scope.period)?;
     let before = scope.compared.map(read).transpose()?;
-    let stages = (0..=STAGES.len())
-        .map(|at| stage(at, &now, before.as_ref()))
-        .collect();
+    let stages = (0..=STAGES.len()).map(|at| stage(at, &now, before.as_ref())).collect();
     let in_state = |status: OrderStatus| {
-        let n = |(orders, _): &(Vec<Sale>, Reached)| {
-            count(orders.iter().filter(|order| order.status == status).count())
-        };
+        let n =
+            |(orders, _): &(Vec<Sale>, Reached)| count(orders.iter().filter(|order| order.status == status).count());
         Figure::new(n(&now), before.as_ref().map(n))
     };
     Ok(Funnel {
@@ -112,9 +104,8 @@ pub(crate) fn funnel(ctx: &Ctx<'_>, params: FunnelParams) -> Result<Funnel, Shop
 /// Reads when orders came into a state for the first time: order and stage, with seconds.
 fn moments(ctx: &Ctx<'_>) -> Result<BTreeMap<(OrderId, usize), i64>, ShopError> {
     let sql = "select order_id, kind, message, unixepoch(at) from order_events where kind in ('placed', 'status') order by at desc, id desc";
-    let events: Vec<(OrderId, String, String, i64)> = ctx.all(sql, [], |row| {
-        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
-    })?;
+    let events: Vec<(OrderId, String, String, i64)> =
+        ctx.all(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
     let mut moments = BTreeMap::new();
     for (id, kind, message, at) in events {
         let stage = if kind == "placed" {
@@ -122,10 +113,7 @@ fn moments(ctx: &Ctx<'_>) -> Result<BTreeMap<(OrderId, usize), i64>, ShopError> 
         } else {
             let to = message.split("-> ").nth(1).unwrap_or_default();
             let to = to.split(':').next().unwrap_or_default();
-            STAGES
-                .iter()
-                .position(|stage| stage.as_str() == to)
-                .map(|at| at + 1)
+            STAGES.iter().position(|stage| stage.as_str() == to).map(|at| at + 1)
         };
         if let Some(stage) = stage {
             // The latest come first, so the earliest stays.
@@ -141,18 +129,10 @@ fn reached(orders: &[Sale], moments: &BTreeMap<(OrderId, usize), i64>) -> Reache
         .map(|order| {
             let by_state = match order.status {
                 OrderStatus::Returned => STAGES.len(),
-                status => STAGES
-                    .iter()
-                    .position(|stage| *stage == status)
-                    .map_or(0, |at| at + 1),
+                status => STAGES.iter().position(|stage| *stage == status).map_or(0, |at| at + 1),
             };
-            let by_event = (0..=STAGES.len())
-                .filter(|at| moments.contains_key(&(order.id, *at)))
-                .max()
-                .unwrap_or(0);
-            let stages = (0..=by_state.max(by_event))
-                .map(|at| (at, moments.get(&(order.id, at)).copied()))
-                .collect();
+            let by_event = (0..=STAGES.len()).filter(|at| moments.contains_key(&(order.id, *at))).max().unwrap_or(0);
+            let stages = (0..=by_state.max(by_event)).map(|at| (at, moments.get(&(order.id, at)).copied())).collect();
             (order.id, stages)
         })
         .collect()
@@ -160,21 +140,12 @@ fn reached(orders: &[Sale], moments: &BTreeMap<(OrderId, usize), i64>) -> Reache
 
 fn stage(at: usize, now: &(Vec<Sale>, Reached), before: Option<&(Vec<Sale>, Reached)>) -> Stage {
     let n = |(_, reached): &(Vec<Sale>, Reached), at: usize| {
-        count(
-            reached
-                .values()
-                .filter(|stages| stages.contains_key(&at))
-                .count(),
-        )
+        count(reached.values().filter(|stages| stages.contains_key(&at)).count())
     };
     let (orders, reached) = now;
     let value = orders
         .iter()
-        .filter(|order| {
-            reached
-                .get(&order.id)
-                .is_some_and(|stages| stages.contains_key(&at))
-        })
+        .filter(|order| reached.get(&order.id).is_some_and(|stages| stages.contains_key(&at)))
         .map(|order| order.gross)
         .sum();
     let hours: Vec<f64> = at.checked_sub(1).map_or_else(Vec::new, |earlier| {
@@ -191,9 +162,7 @@ fn stage(at: usize, now: &(Vec<Sale>, Reached), before: Option<&(Vec<Sale>, Reac
         },
         orders: Figure::new(n(now, at), before.map(|before| n(before, at))),
         of_placed_percent: percent(n(now, at), n(now, 0)),
-        of_previous_percent: at
-            .checked_sub(1)
-            .and_then(|earlier| percent(n(now, at), n(now, earlier))),
+        of_previous_percent: at.checked_sub(1).and_then(|earlier| percent(n(now, at), n(now, earlier))),
         value_cents: value,
         median_hours: median(&hours).map(round2),
         p90_hours: quantile(&hours, 90).map(round2),
@@ -207,12 +176,5 @@ fn standings(ctx: &Ctx<'_>, orders: &[Sale]) -> Vec<Standing> {
         *n += 1;
         *oldest = (*oldest).max(ctx.today.days_since(order.day));
     }
-    by_status
-        .into_iter()
-        .map(|(status, (orders, oldest_days))| Standing {
-            status,
-            orders,
-            oldest_days,
-        })
-        .collect()
+    by_status.into_iter().map(|(status, (orders, oldest_days))| Standing { status, orders, oldest_days }).collect()
 }

@@ -100,10 +100,7 @@ struct CustomerValue {
 
 pub(crate) fn ltv(ctx: &Ctx<'_>, params: LtvParams) -> Result<Ltv, ShopError> {
     let histories = histories(ctx, params.segment, params.currency)?;
-    let mut customers: Vec<CustomerValue> = histories
-        .iter()
-        .map(|history| value(ctx, history, &params))
-        .collect();
+    let mut customers: Vec<CustomerValue> = histories.iter().map(|history| value(ctx, history, &params)).collect();
     let segments = [Segment::Retail, Segment::Club, Segment::Wholesale]
         .into_iter()
         .filter_map(|segment| segment_value(segment, &histories, &customers))
@@ -118,12 +115,7 @@ pub(crate) fn ltv(ctx: &Ctx<'_>, params: LtvParams) -> Result<Ltv, ShopError> {
     }
     customers.sort_by_key(|customer| (-customer.value_cents, customer.customer_id));
     customers.truncate(usize::try_from(params.limit.0).unwrap_or(usize::MAX));
-    Ok(Ltv {
-        currency: params.currency,
-        segments,
-        customers,
-        value_cents,
-    })
+    Ok(Ltv { currency: params.currency, segments, customers, value_cents })
 }
 
 fn value(ctx: &Ctx<'_>, history: &History, params: &LtvParams) -> CustomerValue {
@@ -131,11 +123,7 @@ fn value(ctx: &Ctx<'_>, history: &History, params: &LtvParams) -> CustomerValue 
     let months = (ctx.today.days_since(history.first) as f64 / MONTH).max(3.0);
     let monthly = whole(history.net as f64 / months);
     let is_active = ctx.today.days_since(history.last) <= params.active_days;
-    let expected = if is_active {
-        monthly * params.horizon_months
-    } else {
-        0
-    };
+    let expected = if is_active { monthly * params.horizon_months } else { 0 };
     CustomerValue {
         customer_id: history.id,
         name: history.name.clone(),
@@ -151,23 +139,12 @@ fn value(ctx: &Ctx<'_>, history: &History, params: &LtvParams) -> CustomerValue 
     }
 }
 
-fn segment_value(
-    segment: Segment,
-    histories: &[History],
-    customers: &[CustomerValue],
-) -> Option<SegmentValue> {
-    let here: Vec<&CustomerValue> = customers
-        .iter()
-        .filter(|customer| customer.segment == segment)
-        .collect();
+fn segment_value(segment: Segment, histories: &[History], customers: &[CustomerValue]) -> Option<SegmentValue> {
+    let here: Vec<&CustomerValue> = customers.iter().filter(|customer| customer.segment == segment).collect();
     let n = count(here.len());
     let sum = |of: fn(&CustomerValue) -> i64| here.iter().map(|c| of(c)).sum::<i64>();
     let orders = sum(|customer| customer.orders);
-    let gross = histories
-        .iter()
-        .filter(|history| history.segment == segment)
-        .map(|history| history.gross)
-        .sum();
+    let gross = histories.iter().filter(|history| history.segment == segment).map(|history| history.gross).sum();
     (n > 0).then(|| SegmentValue {
         segment,
         customers: n,

@@ -124,18 +124,10 @@ impl Sums {
 
 pub(crate) fn report(ctx: &Ctx<'_>, params: MarginParams) -> Result<Margins, ShopError> {
     let scope = Scope::new(ctx, params.period, 30, params.compare, params.currency)?;
-    let slugs = params
-        .category
-        .as_deref()
-        .map(|slug| category_slugs(ctx, slug))
-        .transpose()?;
+    let slugs = params.category.as_deref().map(|slug| category_slugs(ctx, slug)).transpose()?;
     let read = |span: Span| -> Result<Vec<SaleLine>, ShopError> {
         let mut lines = sale_lines(ctx, span, &SaleFilter::default(), params.currency)?;
-        lines.retain(|line| {
-            slugs
-                .as_ref()
-                .is_none_or(|slugs| slugs.contains(&line.category))
-        });
+        lines.retain(|line| slugs.as_ref().is_none_or(|slugs| slugs.contains(&line.category)));
         Ok(lines)
     };
     let now = read(scope.period)?;
@@ -143,9 +135,7 @@ pub(crate) fn report(ctx: &Ctx<'_>, params: MarginParams) -> Result<Margins, Sho
     let all = total(&now);
     let all_before = before.as_deref().map(total);
     let figure = |of: fn(&Sums) -> i64| Figure::new(of(&all), all_before.as_ref().map(of));
-    let below = now
-        .iter()
-        .filter(|line| line.kept_without_vat() < line.kept_cost());
+    let below = now.iter().filter(|line| line.kept_without_vat() < line.kept_cost());
     Ok(Margins {
         scope,
         revenue_cents: figure(Sums::revenue),
@@ -153,16 +143,9 @@ pub(crate) fn report(ctx: &Ctx<'_>, params: MarginParams) -> Result<Margins, Sho
         margin_cents: figure(Sums::margin),
         margin_rate: Rate::new(
             (all.margin(), all.revenue()),
-            all_before
-                .as_ref()
-                .map(|sums| (sums.margin(), sums.revenue())),
+            all_before.as_ref().map(|sums| (sums.margin(), sums.revenue())),
         ),
-        groups: rows(
-            &params,
-            &groups(&now, params.group_by),
-            before.as_deref(),
-            all.margin(),
-        ),
+        groups: rows(&params, &groups(&now, params.group_by), before.as_deref(), all.margin()),
         lines_below_cost: count(below.count()),
     })
 }
@@ -194,22 +177,13 @@ fn groups(lines: &[SaleLine], by: MarginGroup) -> BTreeMap<String, Sums> {
     groups
 }
 
-fn rows(
-    params: &MarginParams,
-    now: &BTreeMap<String, Sums>,
-    before: Option<&[SaleLine]>,
-    all: i64,
-) -> Vec<MarginRow> {
+fn rows(params: &MarginParams, now: &BTreeMap<String, Sums>, before: Option<&[SaleLine]>, all: i64) -> Vec<MarginRow> {
     // The compared days have other months, so there is nothing to set a month against.
-    let before = before
-        .filter(|_| params.group_by != MarginGroup::Month)
-        .map(|lines| groups(lines, params.group_by));
+    let before = before.filter(|_| params.group_by != MarginGroup::Month).map(|lines| groups(lines, params.group_by));
     let mut rows: Vec<MarginRow> = now
         .iter()
         .map(|(key, sums)| {
-            let earlier = before
-                .as_ref()
-                .map(|groups| groups.get(key).map_or(0, Sums::margin));
+            let earlier = before.as_ref().map(|groups| groups.get(key).map_or(0, Sums::margin));
             MarginRow {
                 key: key.clone(),
                 name: sums.name.clone(),

@@ -98,13 +98,8 @@ struct Bucket {
 }
 
 /// Buckets by their fewest and most days past due.
-const BUCKETS: [(&str, i64, i64); 5] = [
-    ("not_due", i64::MIN, 0),
-    ("1-30", 1, 30),
-    ("31-60", 31, 60),
-    ("61-90", 61, 90),
-    ("91+", 91, i64::MAX),
-];
+const BUCKETS: [(&str, i64, i64); 5] =
+    [("not_due", i64::MIN, 0), ("1-30", 1, 30), ("31-60", 31, 60), ("61-90", 61, 90), ("91+", 91, i64::MAX)];
 
 /// An invoice in the report's currency.
 #[derive(Debug)]
@@ -153,9 +148,7 @@ fn papers(ctx: &Ctx<'_>, span: Span, params: &DelayParams) -> Result<Vec<Paper>,
     let key = match params.group_by {
         DelayGroup::Method => "coalesce(o.payment_method, 'none')",
         DelayGroup::Segment => "c.segment",
-        DelayGroup::Country => {
-            "coalesce((select country from addresses a where a.id = o.billing_address_id), 'none')"
-        }
+        DelayGroup::Country => "coalesce((select country from addresses a where a.id = o.billing_address_id), 'none')",
         DelayGroup::Customer => "printf('CUS-%04d', c.id)",
     };
     let sql = format!(
@@ -187,10 +180,8 @@ fn on_time(papers: &[Paper]) -> (i64, i64) {
 
 fn spread(papers: &[Paper]) -> Delay {
     let delays = delays(papers.iter());
-    let to_pay: Vec<f64> = papers
-        .iter()
-        .filter_map(|paper| Some(paper.paid?.days_since(paper.issued) as f64))
-        .collect();
+    let to_pay: Vec<f64> =
+        papers.iter().filter_map(|paper| Some(paper.paid?.days_since(paper.issued) as f64)).collect();
     Delay {
         average_days: mean(&delays).map(round2),
         median_days: median(&delays).map(round2),
@@ -200,10 +191,7 @@ fn spread(papers: &[Paper]) -> Delay {
 }
 
 fn delays<'a>(papers: impl Iterator<Item = &'a Paper>) -> Vec<f64> {
-    papers
-        .filter_map(Paper::delay)
-        .map(|days| days as f64)
-        .collect()
+    papers.filter_map(Paper::delay).map(|days| days as f64).collect()
 }
 
 fn groups(ctx: &Ctx<'_>, papers: &[Paper]) -> Vec<DelayRow> {
@@ -217,11 +205,7 @@ fn groups(ctx: &Ctx<'_>, papers: &[Paper]) -> Vec<DelayRow> {
             let delays = delays(papers.iter().copied());
             let in_time = delays.iter().filter(|days| **days <= 0.0).count();
             let open = |is_wanted: &dyn Fn(&Paper) -> bool| {
-                papers
-                    .iter()
-                    .filter(|paper| is_wanted(paper))
-                    .map(|paper| paper.open)
-                    .sum()
+                papers.iter().filter(|paper| is_wanted(paper)).map(|paper| paper.open).sum()
             };
             DelayRow {
                 key: key.to_owned(),
@@ -253,12 +237,7 @@ fn aging(ctx: &Ctx<'_>, papers: &[Paper]) -> Vec<Bucket> {
                 .filter(|paper| (*least..=*most).contains(&paper.overdue_days(ctx.today)))
                 .collect();
             let cents = here.iter().map(|paper| paper.open).sum();
-            Bucket {
-                days: (*name).to_owned(),
-                invoices: count(here.len()),
-                cents,
-                share_percent: percent(cents, all),
-            }
+            Bucket { days: (*name).to_owned(), invoices: count(here.len()), cents, share_percent: percent(cents, all) }
         })
         .collect()
 }

@@ -52,11 +52,7 @@ impl Serialize for Span {
 
 impl Span {
     pub(crate) fn new(from: Date, to: Date) -> Self {
-        Self {
-            from,
-            to,
-            days: to.days_since(from) + 1,
-        }
+        Self { from, to, days: to.days_since(from) + 1 }
     }
 
     pub(crate) fn contains(&self, day: Date) -> bool {
@@ -86,11 +82,7 @@ impl Scope {
             Compare::YearAgo => Some(period.shifted(-YEAR_OF_WEEKS)),
             Compare::Nothing => None,
         };
-        Ok(Self {
-            period,
-            compared,
-            currency,
-        })
+        Ok(Self { period, compared, currency })
     }
 }
 
@@ -98,10 +90,7 @@ fn span(ctx: &Ctx<'_>, range: Option<DateRange>, default_days: i64) -> Result<Sp
     let (from, to) = range.map_or((None, None), |range| (range.from, range.to));
     let to = to.unwrap_or(ctx.today);
     let from = from.unwrap_or_else(|| to.plus_days(1 - default_days));
-    let whole = DateRange {
-        from: Some(from),
-        to: Some(to),
-    };
+    let whole = DateRange { from: Some(from), to: Some(to) };
     whole.check("period")?;
     let span = Span::new(from, to);
     if span.days > MOST_DAYS {

@@ -110,18 +110,10 @@ impl Sums {
 
 pub(crate) fn top(ctx: &Ctx<'_>, params: ProductsParams) -> Result<TopProducts, ShopError> {
     let scope = Scope::new(ctx, params.period, 30, params.compare, params.currency)?;
-    let slugs = params
-        .category
-        .as_deref()
-        .map(|slug| category_slugs(ctx, slug))
-        .transpose()?;
+    let slugs = params.category.as_deref().map(|slug| category_slugs(ctx, slug)).transpose()?;
     let read = |span: Span| -> Result<Vec<(String, Sums)>, ShopError> {
         let mut lines = sale_lines(ctx, span, &params.filter, params.currency)?;
-        lines.retain(|line| {
-            slugs
-                .as_ref()
-                .is_none_or(|slugs| slugs.contains(&line.category))
-        });
+        lines.retain(|line| slugs.as_ref().is_none_or(|slugs| slugs.contains(&line.category)));
         Ok(ranked(lines, params.level, params.by))
     };
     let now = read(scope.period)?;
@@ -165,10 +157,7 @@ fn revenue_of(ranked: &[(String, Sums)]) -> i64 {
 /// Rank and revenue of a key, nothing and zero when it did not sell.
 fn place(ranked: &[(String, Sums)], key: &str) -> (Option<i64>, i64) {
     match ranked.iter().position(|(other, _)| other == key) {
-        Some(at) => (
-            Some(count(at) + 1),
-            ranked.get(at).map_or(0, |(_, sums)| sums.revenue),
-        ),
+        Some(at) => (Some(count(at) + 1), ranked.get(at).map_or(0, |(_, sums)| sums.revenue)),
         None => (None, 0),
     }
 }

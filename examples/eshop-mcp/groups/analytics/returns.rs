@@ -117,9 +117,7 @@ pub(crate) fn rate(ctx: &Ctx<'_>, params: ReturnsParams) -> Result<Returns, Shop
     };
     let (sold, returned) = (pieces(|line| line.pieces), pieces(|line| line.returned));
     let (refunds, gross) = (amount(|sale| sale.refunds), amount(|sale| sale.gross));
-    let of = |part: Figure, whole: Figure| {
-        Rate::new((part.value, whole.value), part.previous.zip(whole.previous))
-    };
+    let of = |part: Figure, whole: Figure| Rate::new((part.value, whole.value), part.previous.zip(whole.previous));
     let mut groups = groups(&now.1, params.group_by);
     groups.retain(|row| row.sold >= params.min_pieces);
     groups.truncate(usize::try_from(params.limit.0).unwrap_or(usize::MAX));
@@ -162,10 +160,7 @@ fn groups(lines: &[SaleLine], by: ReturnGroup) -> Vec<ReturnRow> {
     let mut rows: Vec<ReturnRow> = rows.into_values().collect();
     rows.sort_by(|a, b| {
         let rate = |row: &ReturnRow| row.percent.unwrap_or(0.0);
-        rate(b)
-            .total_cmp(&rate(a))
-            .then(b.returned.cmp(&a.returned))
-            .then(a.key.cmp(&b.key))
+        rate(b).total_cmp(&rate(a)).then(b.returned.cmp(&a.returned)).then(a.key.cmp(&b.key))
     });
     rows
 }
@@ -176,9 +171,7 @@ fn reasons(ctx: &Ctx<'_>, sales: &[Sale], currency: Currency) -> Result<Vec<Reas
                from refunds r join orders o on o.id = r.order_id join currencies k on k.code = o.currency where o.id = ?1";
     let mut sums: BTreeMap<String, (i64, i64)> = BTreeMap::new();
     for sale in sales.iter().filter(|sale| sale.refunds > 0) {
-        let refunds: Vec<(String, i64)> = ctx.all(sql, params![sale.id, to], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })?;
+        let refunds: Vec<(String, i64)> = ctx.all(sql, params![sale.id, to], |row| Ok((row.get(0)?, row.get(1)?)))?;
         for (reason, cents) in refunds {
             let (n, sum) = sums.entry(reason).or_default();
             *n += 1;
@@ -188,12 +181,7 @@ fn reasons(ctx: &Ctx<'_>, sales: &[Sale], currency: Currency) -> Result<Vec<Reas
     let all = sums.values().map(|(n, _)| n).sum();
     let mut reasons: Vec<Reason> = sums
         .into_iter()
-        .map(|(reason, (refunds, cents))| Reason {
-            reason,
-            refunds,
-            cents,
-            share_percent: percent(refunds, all),
-        })
+        .map(|(reason, (refunds, cents))| Reason { reason, refunds, cents, share_percent: percent(refunds, all) })
         .collect();
     reasons.sort_by_key(|reason| (-reason.refunds, -reason.cents));
     Ok(reasons)

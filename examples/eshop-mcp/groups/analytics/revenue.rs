@@ -96,19 +96,10 @@ pub(crate) fn summary(ctx: &Ctx<'_>, params: SummaryParams) -> Result<Summary, S
         Some(by) => groups(by, &now, before.as_deref()),
         None => Vec::new(),
     };
-    Ok(Summary {
-        scope,
-        totals,
-        groups,
-    })
+    Ok(Summary { scope, totals, groups })
 }
 
-fn totals(
-    scope: &Scope,
-    now: &[Sale],
-    before: Option<&[Sale]>,
-    firsts: &BTreeMap<CustomerId, Date>,
-) -> Totals {
+fn totals(scope: &Scope, now: &[Sale], before: Option<&[Sale]>, firsts: &BTreeMap<CustomerId, Date>) -> Totals {
     let figure = |measure: &dyn Fn(&[Sale]) -> i64| Figure::new(measure(now), before.map(measure));
     let sum = |of: fn(&Sale) -> i64| figure(&|sales| sales.iter().map(of).sum());
     let new = |sales: &[Sale], span: Span| {
@@ -129,9 +120,7 @@ fn totals(
         customers: figure(&|sales| count(customers(sales).len())),
         new_customers: Figure::new(
             new(now, scope.period),
-            before
-                .zip(scope.compared)
-                .map(|(sales, span)| new(sales, span)),
+            before.zip(scope.compared).map(|(sales, span)| new(sales, span)),
         ),
     }
 }
@@ -141,10 +130,7 @@ fn customers(sales: &[Sale]) -> BTreeSet<CustomerId> {
 }
 
 fn average(sales: &[Sale]) -> i64 {
-    mean_cents(
-        sales.iter().map(|sale| sale.gross).sum(),
-        count(sales.len()),
-    )
+    mean_cents(sales.iter().map(|sale| sale.gross).sum(), count(sales.len()))
 }
 
 /// A length as a number of the report.
@@ -163,18 +149,12 @@ fn groups(by: SaleGroup, now: &[Sale], before: Option<&[Sale]>) -> Vec<Group> {
     let net = |sales: &[Sale]| sales.iter().map(Sale::net).sum::<i64>();
     let (parts, parts_before) = (split(now), before.map(split));
     let all = net(now);
-    let keys: BTreeSet<String> = parts
-        .keys()
-        .chain(parts_before.iter().flat_map(BTreeMap::keys))
-        .cloned()
-        .collect();
+    let keys: BTreeSet<String> = parts.keys().chain(parts_before.iter().flat_map(BTreeMap::keys)).cloned().collect();
     let mut groups: Vec<Group> = keys
         .into_iter()
         .map(|key| {
             let sales = parts.get(&key).map_or(&[][..], Vec::as_slice);
-            let earlier = parts_before
-                .as_ref()
-                .map(|parts| parts.get(&key).map_or(0, |sales| net(sales)));
+            let earlier = parts_before.as_ref().map(|parts| parts.get(&key).map_or(0, |sales| net(sales)));
             Group {
                 orders: count(sales.len()),
                 net_cents: Figure::new(net(sales), earlier),

@@ -106,10 +106,7 @@ pub(crate) fn series(ctx: &Ctx<'_>, params: SeriesParams) -> Result<Series, Shop
     let total = points.iter().map(|point| point.net_cents).sum();
     let extreme = |highest: bool| {
         let sign = if highest { -1 } else { 1 };
-        points
-            .iter()
-            .min_by_key(|point| sign * point.net_cents)
-            .map(|point| point.start)
+        points.iter().min_by_key(|point| sign * point.net_cents).map(|point| point.start)
     };
     Ok(Series {
         scope,
@@ -145,11 +142,7 @@ fn points(steps: &BTreeMap<Date, Vec<&Sale>>, earlier: Option<&BTreeMap<Date, i6
 
 fn smooth(points: &mut [Point], n_steps: usize) {
     let nets: Vec<f64> = points.iter().map(|point| point.net_cents as f64).collect();
-    for (point, window) in points
-        .iter_mut()
-        .skip(n_steps - 1)
-        .zip(nets.windows(n_steps))
-    {
+    for (point, window) in points.iter_mut().skip(n_steps - 1).zip(nets.windows(n_steps)) {
         point.smooth_cents = mean(window).map(whole);
     }
 }
@@ -157,20 +150,12 @@ fn smooth(points: &mut [Point], n_steps: usize) {
 fn trend(points: &[Point]) -> i64 {
     let n = points.len() as f64;
     let middle = (n - 1.0) / 2.0;
-    let average = points
-        .iter()
-        .map(|point| point.net_cents as f64)
-        .sum::<f64>()
-        / n.max(1.0);
+    let average = points.iter().map(|point| point.net_cents as f64).sum::<f64>() / n.max(1.0);
     let (mut products, mut squares) = (0.0, 0.0);
     for (at, point) in (0_i32..).zip(points) {
         let x = f64::from(at) - middle;
         products += x * (point.net_cents as f64 - average);
         squares += x * x;
     }
-    if squares > 0.0 {
-        whole(products / squares)
-    } else {
-        0
-    }
+    if squares > 0.0 { whole(products / squares) } else { 0 }
 }

@@ -3,8 +3,8 @@
 use crate::{
     ctx::Role,
     groups::analytics::{
-        anomalies, basket, carriers, categories, churn, cohorts, conversion, customers, dead,
-        forecast, funnel, ltv, margin, payments, products, returns, revenue, series, turnover,
+        anomalies, basket, carriers, categories, churn, cohorts, conversion, customers, dead, forecast, funnel, ltv,
+        margin, payments, products, returns, revenue, series, turnover,
     },
     tool::{Effect, Entry, NONE, Spec, read},
 };
@@ -23,16 +23,7 @@ pub(crate) fn tools() -> Vec<Entry> {
 }
 
 fn spec(name: &'static str, title: &'static str, [does, when, limits]: [&'static str; 3]) -> Spec {
-    Spec {
-        name,
-        title,
-        does,
-        when,
-        effects: NONE,
-        limits,
-        effect: Effect::Read,
-        role: Role::Viewer,
-    }
+    Spec { name, title, does, when, effects: NONE, limits, effect: Effect::Read, role: Role::Viewer }
 }
 
 fn money() -> Vec<Entry> {

@@ -126,18 +126,11 @@ impl Sums {
 
 pub(crate) fn turnover(ctx: &Ctx<'_>, params: TurnoverParams) -> Result<Turnover, ShopError> {
     let scope = Scope::new(ctx, params.period, 90, params.compare, params.currency)?;
-    let slugs = params
-        .category
-        .as_deref()
-        .map(|slug| category_slugs(ctx, slug))
-        .transpose()?;
+    let slugs = params.category.as_deref().map(|slug| category_slugs(ctx, slug)).transpose()?;
     let read = |span: Span| sums(ctx, span, &params, slugs.as_deref());
     let now = read(scope.period)?;
-    let all = |sums: &BTreeMap<String, Sums>| {
-        sums.values()
-            .fold(Sums::default(), |a, b| a.plus(*b))
-            .turns(scope.period.days)
-    };
+    let all =
+        |sums: &BTreeMap<String, Sums>| sums.values().fold(Sums::default(), |a, b| a.plus(*b)).turns(scope.period.days);
     let previous_total = match scope.compared {
         Some(span) => Some(all(&read(span)?)),
         None => None,
@@ -145,26 +138,15 @@ pub(crate) fn turnover(ctx: &Ctx<'_>, params: TurnoverParams) -> Result<Turnover
     let total = all(&now);
     let mut groups: Vec<TurnoverRow> = now
         .into_iter()
-        .map(|(key, sums)| TurnoverRow {
-            key,
-            turns: sums.turns(scope.period.days),
-        })
+        .map(|(key, sums)| TurnoverRow { key, turns: sums.turns(scope.period.days) })
         .filter(|row| row.turns.average_cents > 0 || row.turns.sold_pieces != 0)
         .collect();
     groups.sort_by(|a, b| {
         let pace = |row: &TurnoverRow| row.turns.turns_per_year.unwrap_or(f64::MAX);
-        pace(a)
-            .total_cmp(&pace(b))
-            .then(b.turns.closing_cents.cmp(&a.turns.closing_cents))
-            .then(a.key.cmp(&b.key))
+        pace(a).total_cmp(&pace(b)).then(b.turns.closing_cents.cmp(&a.turns.closing_cents)).then(a.key.cmp(&b.key))
     });
     groups.truncate(usize::try_from(params.limit.0).unwrap_or(usize::MAX));
-    Ok(Turnover {
-        scope,
-        total,
-        previous_total,
-        groups,
-    })
+    Ok(Turnover { scope, total, previous_total, groups })
 }
 
 fn sums(
@@ -191,20 +173,18 @@ fn sums(
          left join product_categories x on x.product_id = p.id and x.is_main = 1 left join categories g on g.id = x.category_id
          where ?3 is null or w.code = ?3 group by 1, v.id"
     );
-    let cents =
-        |pieces: i64, cost: i64| whole(ratio(pieces * cost, to).unwrap_or(0.0) * 1_000_000.0);
-    let rows: Vec<(String, String, Sums)> =
-        ctx.all(&sql, params![span.from, span.to, params.warehouse], |row| {
-            let cost = row.get(2)?;
-            let pieces: i64 = row.get(3)?;
-            let sums = Sums {
-                pieces,
-                sold: cents(pieces, cost),
-                opening: cents(row.get(4)?, cost),
-                closing: cents(row.get(5)?, cost),
-            };
-            Ok((row.get(0)?, row.get(1)?, sums))
-        })?;
+    let cents = |pieces: i64, cost: i64| whole(ratio(pieces * cost, to).unwrap_or(0.0) * 1_000_000.0);
+    let rows: Vec<(String, String, Sums)> = ctx.all(&sql, params![span.from, span.to, params.warehouse], |row| {
+        let cost = row.get(2)?;
+        let pieces: i64 = row.get(3)?;
+        let sums = Sums {
+            pieces,
+            sold: cents(pieces, cost),
+            opening: cents(row.get(4)?, cost),
+            closing: cents(row.get(5)?, cost),
+        };
+        Ok((row.get(0)?, row.get(1)?, sums))
+    })?;
     let mut groups: BTreeMap<String, Sums> = BTreeMap::new();
     for (key, slug, sums) in rows {
         if slugs.is_none_or(|slugs| slugs.contains(&slug)) {

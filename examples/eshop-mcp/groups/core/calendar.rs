@@ -51,11 +51,7 @@ pub(crate) fn workdays(ctx: &Ctx<'_>, params: WorkdaysParams) -> Result<Workdays
         }
         (None, Some(add)) => Box::new(move |_, n_workdays| n_workdays >= add),
         _ => {
-            return Err(ShopError::invalid(
-                "add",
-                "not the only one of `to` and `add`",
-                "exactly one of them",
-            ));
+            return Err(ShopError::invalid("add", "not the only one of `to` and `add`", "exactly one of them"));
         }
     };
     let mut day = from;
@@ -69,12 +65,7 @@ pub(crate) fn workdays(ctx: &Ctx<'_>, params: WorkdaysParams) -> Result<Workdays
             n_workdays += 1;
         }
     }
-    Ok(Workdays {
-        from,
-        to: day,
-        workdays: n_workdays,
-        holidays: passed,
-    })
+    Ok(Workdays { from, to: day, workdays: n_workdays, holidays: passed })
 }
 
 fn holidays(ctx: &Ctx<'_>, country: Country) -> Result<BTreeMap<Date, String>, ShopError> {

@@ -43,25 +43,12 @@ struct WarehouseCard {
 }
 
 pub(crate) fn shop_info(ctx: &Ctx<'_>, _: Nothing) -> Result<ShopCard, ShopError> {
-    let setting =
-        |key: &str| ctx.value::<String>("select value from settings where key = ?", [key]);
-    let people = ctx.all(
-        "select id, login, name, role from users order by id",
-        [],
-        |row| {
-            Ok(User {
-                id: row.get(0)?,
-                login: row.get(1)?,
-                name: row.get(2)?,
-                role: row.get(3)?,
-            })
-        },
-    )?;
+    let setting = |key: &str| ctx.value::<String>("select value from settings where key = ?", [key]);
+    let people = ctx.all("select id, login, name, role from users order by id", [], |row| {
+        Ok(User { id: row.get(0)?, login: row.get(1)?, name: row.get(2)?, role: row.get(3)? })
+    })?;
     let warehouses = ctx.all("select code, name from warehouses order by id", [], |row| {
-        Ok(WarehouseCard {
-            code: row.get(0)?,
-            name: row.get(1)?,
-        })
+        Ok(WarehouseCard { code: row.get(0)?, name: row.get(1)? })
     })?;
     Ok(ShopCard {
         name: setting("name")?,
@@ -110,10 +97,7 @@ struct ActivityLine {
     summary: String,
 }
 
-pub(crate) fn activity_list(
-    ctx: &Ctx<'_>,
-    params: ActivityParams,
-) -> Result<ActivityList, ShopError> {
+pub(crate) fn activity_list(ctx: &Ctx<'_>, params: ActivityParams) -> Result<ActivityList, ShopError> {
     let mut filter = Filter::default();
     filter.bind("a.about = ?", params.about.as_ref())?;
     filter.bind("u.login = ?", params.user.as_ref())?;

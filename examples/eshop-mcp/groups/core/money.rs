@@ -28,10 +28,7 @@ pub(crate) struct Converted {
     rate: f64,
 }
 
-pub(crate) fn currency_convert(
-    ctx: &Ctx<'_>,
-    params: ConvertParams,
-) -> Result<Converted, ShopError> {
+pub(crate) fn currency_convert(ctx: &Ctx<'_>, params: ConvertParams) -> Result<Converted, ShopError> {
     let from = czk_micro(ctx, params.amount.currency)?;
     let to = czk_micro(ctx, params.to)?;
     Ok(Converted {
@@ -45,10 +42,7 @@ pub(crate) fn currency_convert(
 /// # Errors
 /// `Db` when the database fails.
 pub(crate) fn czk_micro(ctx: &Ctx<'_>, currency: Currency) -> Result<i64, ShopError> {
-    ctx.value(
-        "select czk_micro from currencies where code = ?",
-        params![currency],
-    )
+    ctx.value("select czk_micro from currencies where code = ?", params![currency])
 }
 
 /// Converts with integers only, rounding half away from zero.
@@ -90,12 +84,7 @@ pub(crate) fn vat_rates_list(ctx: &Ctx<'_>, params: VatParams) -> Result<VatRate
         filter.to_sql()
     );
     let rates = ctx.all(&sql, rusqlite::params_from_iter(&filter.values), |row| {
-        Ok(VatRate {
-            country: row.get(0)?,
-            kind: row.get(1)?,
-            percent: row.get(2)?,
-            label: row.get(3)?,
-        })
+        Ok(VatRate { country: row.get(0)?, kind: row.get(1)?, percent: row.get(2)?, label: row.get(3)? })
     })?;
     Ok(VatRates { rates })
 }
@@ -106,11 +95,7 @@ mod tests {
 
     #[test]
     fn conversion_rounds_half_away_from_zero() {
-        let cases = [
-            (100, 25_000_000, 1_000_000, 2500),
-            (1, 1_000_000, 2_000_000, 1),
-            (-1, 1_000_000, 2_000_000, -1),
-        ];
+        let cases = [(100, 25_000_000, 1_000_000, 2500), (1, 1_000_000, 2_000_000, 1), (-1, 1_000_000, 2_000_000, -1)];
         for (cents, from, to, expected) in cases {
             assert_eq!(convert(cents, from, to), expected);
         }

@@ -37,16 +37,10 @@ pub(crate) struct Note {
 
 pub(crate) fn list(ctx: &Ctx<'_>, params: ListParams) -> Result<Notes, ShopError> {
     params.about.check(ctx, "about")?;
-    let sql =
-        "select n.id, n.body, u.login, n.created_at from notes n join users u on u.id = n.author_id
+    let sql = "select n.id, n.body, u.login, n.created_at from notes n join users u on u.id = n.author_id
                where n.about = ? order by n.id desc limit ?";
     let items = ctx.all(sql, params![params.about, params.limit.0], |row| {
-        Ok(Note {
-            id: row.get(0)?,
-            body: row.get(1)?,
-            author: row.get(2)?,
-            created_at: row.get(3)?,
-        })
+        Ok(Note { id: row.get(0)?, body: row.get(1)?, author: row.get(2)?, created_at: row.get(3)? })
     })?;
     Ok(Notes { items })
 }
@@ -69,10 +63,5 @@ pub(crate) fn create(ctx: &Ctx<'_>, params: CreateParams) -> Result<Note, ShopEr
         params![params.about, params.body, ctx.user.id, created_at],
     )?);
     ctx.log(&params.about.0, &format!("{id} added"))?;
-    Ok(Note {
-        id,
-        body: params.body,
-        author: ctx.user.login.clone(),
-        created_at,
-    })
+    Ok(Note { id, body: params.body, author: ctx.user.login.clone(), created_at })
 }

@@ -15,13 +15,7 @@ words!(/// Kind of record.
     Kind { Order = "order", Customer = "customer", Product = "product", Invoice = "invoice", Shipment = "shipment" });
 
 /// All kinds, in the order of the answer.
-const KINDS: [Kind; 5] = [
-    Kind::Order,
-    Kind::Customer,
-    Kind::Product,
-    Kind::Invoice,
-    Kind::Shipment,
-];
+const KINDS: [Kind; 5] = [Kind::Order, Kind::Customer, Kind::Product, Kind::Invoice, Kind::Shipment];
 
 /// What to look for.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -67,10 +61,7 @@ fn find(ctx: &Ctx<'_>, kind: Kind, query: &str, limit: usize) -> Result<Vec<Hit>
     let (select, columns) = place(kind);
     let mut filter = Filter::default();
     filter.contains(columns, query);
-    let sql = format!(
-        "{select}{} order by o.id desc limit {limit}",
-        filter.to_sql()
-    );
+    let sql = format!("{select}{} order by o.id desc limit {limit}", filter.to_sql());
     ctx.all(&sql, rusqlite::params_from_iter(&filter.values), |row| {
         let id = row.get(0)?;
         let code = match kind {
@@ -80,11 +71,7 @@ fn find(ctx: &Ctx<'_>, kind: Kind, query: &str, limit: usize) -> Result<Vec<Hit>
             Kind::Invoice => InvoiceId(id).to_string(),
             Kind::Shipment => ShipmentId(id).to_string(),
         };
-        Ok(Hit {
-            kind,
-            code,
-            label: row.get(1)?,
-        })
+        Ok(Hit { kind, code, label: row.get(1)? })
     })
 }
 

@@ -64,11 +64,8 @@ pub(crate) fn list(ctx: &Ctx<'_>, params: ListParams) -> Result<Tasks, ShopError
     filter.bind("u.login = ?", params.assignee.as_ref())?;
     filter.bind("t.about = ?", params.about.as_ref())?;
     filter.bind("t.due_on <= ?", params.due_by.as_ref())?;
-    let sql = format!(
-        "{COLUMNS}{} order by t.due_on is null, t.due_on, t.id limit {}",
-        filter.to_sql(),
-        params.limit.0
-    );
+    let sql =
+        format!("{COLUMNS}{} order by t.due_on is null, t.due_on, t.id limit {}", filter.to_sql(), params.limit.0);
     let items = ctx.all(&sql, rusqlite::params_from_iter(&filter.values), task)?;
     Ok(Tasks { items })
 }
@@ -95,11 +92,7 @@ pub(crate) fn create(ctx: &Ctx<'_>, params: CreateParams) -> Result<Task, ShopEr
         about.check(ctx, "about")?;
     }
     if let Some(due_on) = params.due_on.filter(|day| *day < ctx.today) {
-        return Err(ShopError::invalid(
-            "due_on",
-            due_on,
-            &format!("{} or later", ctx.today),
-        ));
+        return Err(ShopError::invalid("due_on", due_on, &format!("{} or later", ctx.today)));
     }
     let assignee_id = match &params.assignee {
         None => ctx.user.id,
@@ -120,25 +113,16 @@ pub(crate) fn create(ctx: &Ctx<'_>, params: CreateParams) -> Result<Task, ShopEr
         ],
     )?;
     ctx.log(TaskId(id), &format!("task added: {}", params.title))?;
-    Ok(ctx
-        .db
-        .query_row(&format!("{COLUMNS} where t.id = ?"), [id], task)?)
+    Ok(ctx.db.query_row(&format!("{COLUMNS} where t.id = ?"), [id], task)?)
 }
 
 fn user_id(ctx: &Ctx<'_>, login: &str) -> Result<i64, ShopError> {
-    let id = ctx
-        .db
-        .query_row("select id from users where login = ?", [login], first)
-        .optional()?;
+    let id = ctx.db.query_row("select id from users where login = ?", [login], first).optional()?;
     match id {
         Some(id) => Ok(id),
         None => {
             let logins: String = ctx.value("select group_concat(login, ', ') from users", [])?;
-            Err(ShopError::invalid(
-                "assignee",
-                format!("`{login}`"),
-                &logins,
-            ))
+            Err(ShopError::invalid("assignee", format!("`{login}`"), &logins))
         }
     }
 }

@@ -41,29 +41,13 @@ pub(crate) struct Added {
 }
 
 pub(crate) fn add(ctx: &Ctx<'_>, params: AddressParams) -> Result<Added, ShopError> {
-    let mut edit = open(
-        ctx,
-        params.id,
-        params.expected_version,
-        ("id", "expected_version"),
-    )?;
+    let mut edit = open(ctx, params.id, params.expected_version, ("id", "expected_version"))?;
     let new = &params.address;
     check_postcode(new, "address")?;
     let sql = "select id from addresses where customer_id = ? and kind = ? and lower(name) = lower(?) and lower(street) = lower(?)
                and lower(city) = lower(?) and replace(postcode, ' ', '') = replace(?, ' ', '') and country = ?";
-    let same: Option<i64> = ctx.one(
-        sql,
-        params![
-            edit.id,
-            params.kind,
-            new.name,
-            new.street,
-            new.city,
-            new.postcode,
-            new.country
-        ],
-        first,
-    )?;
+    let same: Option<i64> =
+        ctx.one(sql, params![edit.id, params.kind, new.name, new.street, new.city, new.postcode, new.country], first)?;
     if let Some(same) = same {
         return Err(ShopError::state(
             format!("customer {} has this address: number {same}", edit.id),

@@ -10,10 +10,7 @@ use crate::{
     error::ShopError,
     groups::customers::{
         edit::{add_address, check_postcode, check_terms, require_free},
-        view::{
-            AddressKind, CustomerAddress, CustomerKind, CustomerState, Segment, addresses_of,
-            state_of,
-        },
+        view::{AddressKind, CustomerAddress, CustomerKind, CustomerState, Segment, addresses_of, state_of},
     },
 };
 
@@ -114,17 +111,12 @@ pub(crate) fn create(ctx: &Ctx<'_>, params: CreateParams) -> Result<Created, Sho
             "compare with {} by customers_get, and join them with customers_merge if they are the same",
             other.id
         )),
-        None if params.kind == CustomerKind::Company => Some(
-            "orders on invoice take a credit limit first: customers_credit_limit_set".to_owned(),
-        ),
+        None if params.kind == CustomerKind::Company => {
+            Some("orders on invoice take a credit limit first: customers_credit_limit_set".to_owned())
+        }
         None => None,
     };
-    Ok(Created {
-        customer: state_of(ctx, id)?,
-        addresses: addresses_of(ctx, id)?,
-        similar,
-        follow_up,
-    })
+    Ok(Created { customer: state_of(ctx, id)?, addresses: addresses_of(ctx, id)?, similar, follow_up })
 }
 
 fn check(ctx: &Ctx<'_>, params: &CreateParams) -> Result<(), ShopError> {
@@ -149,11 +141,6 @@ fn similar(ctx: &Ctx<'_>, params: &CreateParams) -> Result<Vec<Similar>, ShopErr
     let sql = "select id, name, email, phone from customers where merged_into is null
                and (lower(name) = lower(?1) or replace(phone, ' ', '') = replace(?2, ' ', '')) order by id limit 5";
     ctx.all(sql, params![params.name, params.phone], |row| {
-        Ok(Similar {
-            id: row.get(0)?,
-            name: row.get(1)?,
-            email: row.get(2)?,
-            phone: row.get(3)?,
-        })
+        Ok(Similar { id: row.get(0)?, name: row.get(1)?, email: row.get(2)?, phone: row.get(3)? })
     })
 }

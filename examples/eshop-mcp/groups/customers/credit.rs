@@ -51,33 +51,19 @@ pub(crate) struct LimitSet {
 }
 
 pub(crate) fn set(ctx: &Ctx<'_>, params: LimitParams) -> Result<LimitSet, ShopError> {
-    let mut edit = open(
-        ctx,
-        params.id,
-        params.expected_version,
-        ("id", "expected_version"),
-    )?;
+    let mut edit = open(ctx, params.id, params.expected_version, ("id", "expected_version"))?;
     let before = credit_of(ctx, edit.id)?;
     check(ctx, &edit, &before, &params)?;
     let (from, to) = (before.limit_cents, params.limit.cents);
-    ctx.run(
-        "update customers set credit_limit_cents = ? where id = ?",
-        params![to, edit.id],
-    )?;
+    ctx.run("update customers set credit_limit_cents = ? where id = ?", params![to, edit.id])?;
     edit.changed("credit_limit_cents", Some(from), Some(to));
-    let task = params
-        .review_on
-        .map(|day| review(ctx, &edit, day))
-        .transpose()?;
+    let task = params.review_on.map(|day| review(ctx, &edit, day)).transpose()?;
     let after = credit_of(ctx, edit.id)?;
     let over = after.used_cents - to;
     let follow_up = (over > 0).then(|| {
         format!("{over} cents are owed above the limit: orders on invoice are refused until they are paid, see invoices_list")
     });
-    let message = format!(
-        "credit limit {from} -> {to} {}: {}",
-        params.limit.currency, params.reason
-    );
+    let message = format!("credit limit {from} -> {to} {}: {}", params.limit.currency, params.reason);
     let change = edit.close(ctx, &message, follow_up)?;
     Ok(LimitSet {
         customer: change.customer,
@@ -89,12 +75,7 @@ pub(crate) fn set(ctx: &Ctx<'_>, params: LimitParams) -> Result<LimitSet, ShopEr
     })
 }
 
-fn check(
-    ctx: &Ctx<'_>,
-    edit: &Edit,
-    before: &Credit,
-    params: &LimitParams,
-) -> Result<(), ShopError> {
+fn check(ctx: &Ctx<'_>, edit: &Edit, before: &Credit, params: &LimitParams) -> Result<(), ShopError> {
     let Money { cents, currency } = params.limit;
     if currency != edit.currency {
         let allowed = edit.currency.as_str();
@@ -134,10 +115,7 @@ fn check_debts(ctx: &Ctx<'_>, edit: &Edit) -> Result<(), ShopError> {
         return Ok(());
     }
     Err(ShopError::state(
-        format!(
-            "customer {} has {n_debts} invoices more than {BAD_DEBT_DAYS} days past due",
-            edit.id
-        ),
+        format!("customer {} has {n_debts} invoices more than {BAD_DEBT_DAYS} days past due", edit.id),
         "have them paid first: `invoices_overdue_list`, `invoices_reminder_send`",
     )
     .at("limit"))
@@ -147,13 +125,7 @@ fn review(ctx: &Ctx<'_>, edit: &Edit, day: Date) -> Result<TaskId, ShopError> {
     let id = ctx.insert(
         "insert into tasks (title, about, assignee_id, priority, status, due_on, created_by, created_at)
          values (?1, ?2, ?3, 'normal', 'open', ?4, ?3, ?5)",
-        params![
-            format!("Review the credit limit of {}", edit.id),
-            edit.id.to_string(),
-            ctx.user.id,
-            day,
-            ctx.now()
-        ],
+        params![format!("Review the credit limit of {}", edit.id), edit.id.to_string(), ctx.user.id, day, ctx.now()],
     )?;
     Ok(TaskId(id))
 }

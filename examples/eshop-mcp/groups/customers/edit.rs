@@ -34,13 +34,7 @@ pub(crate) fn open(
 ) -> Result<Edit, ShopError> {
     let sql = "select version, kind, currency, merged_into from customers where id = ?";
     let found = ctx.one(sql, [id], |row| {
-        let edit = Edit {
-            id,
-            version: row.get(0)?,
-            kind: row.get(1)?,
-            currency: row.get(2)?,
-            changes: Vec::new(),
-        };
+        let edit = Edit { id, version: row.get(0)?, kind: row.get(1)?, currency: row.get(2)?, changes: Vec::new() };
         Ok((edit, row.get::<_, Option<CustomerId>>(3)?))
     })?;
     match found {
@@ -59,12 +53,7 @@ pub(crate) fn open(
 
 impl Edit {
     /// Records a change.
-    pub(crate) fn changed(
-        &mut self,
-        field: &str,
-        from: Option<impl ToString>,
-        to: Option<impl ToString>,
-    ) {
+    pub(crate) fn changed(&mut self, field: &str, from: Option<impl ToString>, to: Option<impl ToString>) {
         self.changes.push(Change::new(field, from, to));
     }
 
@@ -80,11 +69,7 @@ impl Edit {
     ) -> Result<CustomerChange, ShopError> {
         touch(ctx, self.id)?;
         ctx.log(self.id, message)?;
-        Ok(CustomerChange {
-            customer: state_of(ctx, self.id)?,
-            changes: self.changes,
-            follow_up,
-        })
+        Ok(CustomerChange { customer: state_of(ctx, self.id)?, changes: self.changes, follow_up })
     }
 }
 
@@ -93,10 +78,7 @@ impl Edit {
 /// # Errors
 /// `Db` when the database fails.
 pub(crate) fn touch(ctx: &Ctx<'_>, id: CustomerId) -> Result<(), ShopError> {
-    ctx.run(
-        "update customers set version = version + 1, updated_at = ? where id = ?",
-        params![ctx.now(), id],
-    )?;
+    ctx.run("update customers set version = version + 1, updated_at = ? where id = ?", params![ctx.now(), id])?;
     Ok(())
 }
 
@@ -104,31 +86,18 @@ pub(crate) fn touch(ctx: &Ctx<'_>, id: CustomerId) -> Result<(), ShopError> {
 ///
 /// # Errors
 /// `Refused` with `state`, naming the other customer.
-pub(crate) fn require_free(
-    ctx: &Ctx<'_>,
-    id: Option<CustomerId>,
-    field: &str,
-    value: &str,
-) -> Result<(), ShopError> {
+pub(crate) fn require_free(ctx: &Ctx<'_>, id: Option<CustomerId>, field: &str, value: &str) -> Result<(), ShopError> {
     let sql = format!(
         "select id, merged_into is not null from customers where lower({field}) = lower(?1) and id is not ?2
          order by merged_into is not null limit 1"
     );
-    let other: Option<(CustomerId, bool)> = ctx.one(&sql, params![value, id], |row| {
-        Ok((row.get(0)?, row.get(1)?))
-    })?;
+    let other: Option<(CustomerId, bool)> = ctx.one(&sql, params![value, id], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let (other, hint) = match other {
         None => return Ok(()),
         // A merge hands numbers on, but an e-mail stays with the closed record.
         Some((_, true)) if field != "email" => return Ok(()),
-        Some((other, true)) => (
-            other,
-            "it stays with that merged record; give another".to_owned(),
-        ),
-        Some((other, false)) => (
-            other,
-            format!("use {other}, or join the two with `customers_merge`"),
-        ),
+        Some((other, true)) => (other, "it stays with that merged record; give another".to_owned()),
+        Some((other, false)) => (other, format!("use {other}, or join the two with `customers_merge`")),
     };
     let message = format!("customer {other} has the {field} {value}");
     Err(ShopError::state(message, hint).at(field))
@@ -156,8 +125,7 @@ pub(crate) fn check_terms(
         return Err(ShopError::invalid("payment_terms_days", days, allowed));
     }
     if days > MAX_CLERK_TERMS_DAYS {
-        ctx.user
-            .check("payment_terms_days over 30", Role::Manager)?;
+        ctx.user.check("payment_terms_days over 30", Role::Manager)?;
     }
     Ok(())
 }
@@ -196,15 +164,7 @@ pub(crate) fn add_address(
         "insert into addresses (customer_id, kind, name, street, city, postcode, country, is_default)
          values (?1, ?2, ?3, ?4, ?5, ?6, ?7,
              not exists (select 1 from addresses where customer_id = ?1 and kind = ?2 and is_default = 1))",
-        params![
-            id,
-            kind,
-            address.name,
-            address.street,
-            address.city,
-            address.postcode,
-            address.country
-        ],
+        params![id, kind, address.name, address.street, address.city, address.postcode, address.country],
     )
 }
 

@@ -129,17 +129,11 @@ fn filter(ctx: &Ctx<'_>, params: &ListParams) -> Result<Filter, ShopError> {
         // Both ends must hold for one order, so they stand in one condition; `~` sorts behind all days.
         let from = range.from.map(|day| day.to_string()).unwrap_or_default();
         let to = range.to.map_or("~".to_owned(), |day| format!("{day}~"));
-        filter.bind(
-            &format!("exists ({ORDER} and o.placed_at >= '{from}' and o.placed_at <= ?)"),
-            Some(&to),
-        )?;
+        filter.bind(&format!("exists ({ORDER} and o.placed_at >= '{from}' and o.placed_at <= ?)"), Some(&to))?;
     }
     if let Some(days) = params.silent_days {
         let day = ctx.today.plus_days(-days);
-        filter.bind(
-            &format!("not exists ({ORDER} and substr(o.placed_at, 1, 10) > ?)"),
-            Some(&day),
-        )?;
+        filter.bind(&format!("not exists ({ORDER} and substr(o.placed_at, 1, 10) > ?)"), Some(&day))?;
     }
     if !params.include_merged {
         filter.push("c.merged_into is null");

@@ -60,18 +60,9 @@ struct Moved {
 pub(crate) fn merge(ctx: &Ctx<'_>, params: MergeParams) -> Result<Merged, ShopError> {
     if params.id == params.duplicate_id {
         let allowed = "another customer than `id`";
-        return Err(ShopError::invalid(
-            "duplicate_id",
-            params.duplicate_id,
-            allowed,
-        ));
+        return Err(ShopError::invalid("duplicate_id", params.duplicate_id, allowed));
     }
-    let mut kept = open(
-        ctx,
-        params.id,
-        params.expected_version,
-        ("id", "expected_version"),
-    )?;
+    let mut kept = open(ctx, params.id, params.expected_version, ("id", "expected_version"))?;
     let names = ("duplicate_id", "duplicate_version");
     let duplicate = open(ctx, params.duplicate_id, params.duplicate_version, names)?;
     check(&kept, &duplicate)?;
@@ -80,9 +71,8 @@ pub(crate) fn merge(ctx: &Ctx<'_>, params: MergeParams) -> Result<Merged, ShopEr
     close(ctx, kept.id, duplicate.id, &params.reason)?;
     let credit = credit_of(ctx, kept.id)?;
     let over = credit.used_cents - credit.limit_cents;
-    let follow_up = (over > 0 && credit.limit_cents > 0).then(|| {
-        format!("{over} cents are owed above the credit limit: see customers_credit_limit_set")
-    });
+    let follow_up = (over > 0 && credit.limit_cents > 0)
+        .then(|| format!("{over} cents are owed above the credit limit: see customers_credit_limit_set"));
     let message = format!("{} merged into this one: {}", duplicate.id, params.reason);
     let change = kept.close(ctx, &message, follow_up)?;
     Ok(Merged {
@@ -98,20 +88,13 @@ pub(crate) fn merge(ctx: &Ctx<'_>, params: MergeParams) -> Result<Merged, ShopEr
 /// Refuses to join what would mix currencies, or a person with a company.
 fn check(kept: &Edit, duplicate: &Edit) -> Result<(), ShopError> {
     let pairs = [
-        (
-            "currency",
-            kept.currency.as_str(),
-            duplicate.currency.as_str(),
-        ),
+        ("currency", kept.currency.as_str(), duplicate.currency.as_str()),
         ("kind", kept.kind.as_str(), duplicate.kind.as_str()),
     ];
     for (field, of_kept, of_duplicate) in pairs {
         if of_kept != of_duplicate {
             return Err(ShopError::state(
-                format!(
-                    "{field} of {} is {of_kept}, of {} {of_duplicate}",
-                    kept.id, duplicate.id
-                ),
+                format!("{field} of {} is {of_kept}, of {} {of_duplicate}", kept.id, duplicate.id),
                 "leave them apart, and connect them with `core_note_create`",
             )
             .at("duplicate_id"));
@@ -128,10 +111,7 @@ fn take_over(ctx: &Ctx<'_>, kept: &mut Edit, duplicate: CustomerId) -> Result<()
         };
         let (before, other) = (value(kept.id)?, value(duplicate)?);
         if let (None, Some(other)) = (before, other) {
-            ctx.run(
-                &format!("update customers set {field} = ? where id = ?"),
-                params![other, kept.id],
-            )?;
+            ctx.run(&format!("update customers set {field} = ? where id = ?"), params![other, kept.id])?;
             kept.changed(field, None::<String>, Some(other));
         }
     }
@@ -160,34 +140,15 @@ fn move_all(ctx: &Ctx<'_>, kept: CustomerId, duplicate: CustomerId) -> Result<Mo
              (select 1 from addresses k where k.customer_id = ?1 and k.kind = addresses.kind and k.is_default = 1)",
         params![kept, duplicate],
     )?;
-    let addresses = ctx.run(
-        "update addresses set customer_id = ?1 where customer_id = ?2",
-        params![kept, duplicate],
-    )?;
-    Ok(Moved {
-        orders,
-        invoices,
-        addresses,
-        notes: remarks("notes")?,
-        tasks: remarks("tasks")?,
-    })
+    let addresses =
+        ctx.run("update addresses set customer_id = ?1 where customer_id = ?2", params![kept, duplicate])?;
+    Ok(Moved { orders, invoices, addresses, notes: remarks("notes")?, tasks: remarks("tasks")? })
 }
 
 /// Closes the duplicate; what was merged into it before belongs to the other now too.
-fn close(
-    ctx: &Ctx<'_>,
-    kept: CustomerId,
-    duplicate: CustomerId,
-    reason: &str,
-) -> Result<(), ShopError> {
-    ctx.run(
-        "update customers set merged_into = ?1 where id = ?2 or merged_into = ?2",
-        params![kept, duplicate],
-    )?;
-    ctx.run(
-        "update customers set credit_limit_cents = 0, marketing_consent = 0 where id = ?",
-        [duplicate],
-    )?;
+fn close(ctx: &Ctx<'_>, kept: CustomerId, duplicate: CustomerId, reason: &str) -> Result<(), ShopError> {
+    ctx.run("update customers set merged_into = ?1 where id = ?2 or merged_into = ?2", params![kept, duplicate])?;
+    ctx.run("update customers set credit_limit_cents = 0, marketing_consent = 0 where id = ?", [duplicate])?;
     touch(ctx, duplicate)?;
     ctx.log(duplicate, &format!("merged into {kept}: {reason}"))
 }

@@ -7,9 +7,7 @@ use crate::{
     common::{CustomerId, Money, OrderId, OrderStatus, PaymentStatus},
     ctx::Ctx,
     error::ShopError,
-    groups::customers::view::{
-        Credit, CustomerAddress, CustomerCard, addresses_of, card_of, credit_of,
-    },
+    groups::customers::view::{Credit, CustomerAddress, CustomerCard, addresses_of, card_of, credit_of},
 };
 
 /// Which customer: by code or by e-mail.
@@ -127,15 +125,9 @@ fn find(ctx: &Ctx<'_>, params: GetParams) -> Result<CustomerId, ShopError> {
         (None, Some(email)) => {
             let sql = "select id from customers where lower(email) = lower(?)";
             let id = ctx.one(sql, [&email], |row| row.get(0))?;
-            id.ok_or_else(|| {
-                ShopError::not_found("customer with e-mail", email, "customers_list").at("email")
-            })
+            id.ok_or_else(|| ShopError::not_found("customer with e-mail", email, "customers_list").at("email"))
         }
-        _ => Err(ShopError::invalid(
-            "id",
-            "not the only one of `id` and `email`",
-            "exactly one of them",
-        )),
+        _ => Err(ShopError::invalid("id", "not the only one of `id` and `email`", "exactly one of them")),
     }
 }
 
@@ -171,24 +163,14 @@ fn notes_of(ctx: &Ctx<'_>, id: CustomerId, limit: i64) -> Result<Vec<CustomerNot
     let sql = "select n.created_at, u.login, n.body from notes n join users u on u.id = n.author_id
                where n.about = ? order by n.created_at desc, n.id desc limit ?";
     ctx.all(sql, rusqlite::params![id.to_string(), limit], |row| {
-        Ok(CustomerNote {
-            at: row.get(0)?,
-            by: row.get(1)?,
-            text: row.get(2)?,
-        })
+        Ok(CustomerNote { at: row.get(0)?, by: row.get(1)?, text: row.get(2)? })
     })
 }
 
 fn history_of(ctx: &Ctx<'_>, id: CustomerId, limit: i64) -> Result<Vec<Written>, ShopError> {
-    let sql =
-        "select a.at, u.login, a.tool, a.summary from activity a join users u on u.id = a.user_id
+    let sql = "select a.at, u.login, a.tool, a.summary from activity a join users u on u.id = a.user_id
                where a.about = ? order by a.at desc, a.id desc limit ?";
     ctx.all(sql, rusqlite::params![id.to_string(), limit], |row| {
-        Ok(Written {
-            at: row.get(0)?,
-            by: row.get(1)?,
-            tool: row.get(2)?,
-            summary: row.get(3)?,
-        })
+        Ok(Written { at: row.get(0)?, by: row.get(1)?, tool: row.get(2)?, summary: row.get(3)? })
     })
 }

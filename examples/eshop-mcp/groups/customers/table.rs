@@ -44,16 +44,7 @@ fn reads() -> Vec<Entry> {
 }
 
 fn spec(name: &'static str, title: &'static str, [does, when, limits]: [&'static str; 3]) -> Spec {
-    Spec {
-        name,
-        title,
-        does,
-        when,
-        effects: NONE,
-        limits,
-        effect: Effect::Read,
-        role: Role::Viewer,
-    }
+    Spec { name, title, does, when, effects: NONE, limits, effect: Effect::Read, role: Role::Viewer }
 }
 
 fn records() -> Vec<Entry> {

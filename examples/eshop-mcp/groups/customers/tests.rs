@@ -6,9 +6,7 @@ use crate::{ctx::Role, error::Code, testkit::TestShop};
 
 /// Code of the first customer for which the condition holds.
 fn customer(shop: &TestShop, condition: &str) -> String {
-    let sql = format!(
-        "select printf('CUS-%04d', id) from customers c where {condition} order by id limit 1"
-    );
+    let sql = format!("select printf('CUS-%04d', id) from customers c where {condition} order by id limit 1");
     shop.sql(&sql, [])
 }
 
@@ -20,8 +18,7 @@ fn jana() -> Value {
     json!({"kind": "person", "name": "Jana Dvořáková", "email": "jana@new.example", "billing": address("Lidická 12")})
 }
 
-const TRUSTED: &str =
-    "kind = 'company' and segment = 'wholesale' and not exists (select 1 from invoices i
+const TRUSTED: &str = "kind = 'company' and segment = 'wholesale' and not exists (select 1 from invoices i
     where i.customer_id = c.id and i.status = 'issued' and i.due_on < '2026-11-27')";
 
 #[test]
@@ -34,19 +31,12 @@ fn list_filters_sorts_and_pages() {
     let cents = |at: usize| page["items"][at]["overdue_cents"].as_i64().unwrap();
     assert!(cents(0) >= cents(1) && cents(1) > 0);
     assert_eq!(page["next_offset"], 2);
-    let wholesale = shop.ok(
-        "customers_list",
-        json!({"segment": ["wholesale"], "with_credit": true, "kind": "company", "limit": 100}),
-    );
-    let expected: i64 = shop.sql(
-        "select count(*) from customers where segment = 'wholesale' and credit_limit_cents > 0",
-        [],
-    );
+    let wholesale = shop
+        .ok("customers_list", json!({"segment": ["wholesale"], "with_credit": true, "kind": "company", "limit": 100}));
+    let expected: i64 =
+        shop.sql("select count(*) from customers where segment = 'wholesale' and credit_limit_cents > 0", []);
     assert_eq!(wholesale["total"], expected);
-    let by_town = shop.ok(
-        "customers_list",
-        json!({"text": "Passau", "country": "DE", "limit": 1}),
-    );
+    let by_town = shop.ok("customers_list", json!({"text": "Passau", "country": "DE", "limit": 1}));
     assert_eq!(by_town["items"][0]["place"], "Passau, DE");
 }
 
@@ -54,10 +44,7 @@ fn list_filters_sorts_and_pages() {
 fn list_tells_active_customers_from_silent_ones() {
     let mut shop = TestShop::with_role(Role::Viewer);
     let total = |page: Value| page["total"].as_i64().unwrap();
-    let active = total(shop.ok(
-        "customers_list",
-        json!({"ordered": {"from": "2026-09-01", "to": "2026-11-27"}}),
-    ));
+    let active = total(shop.ok("customers_list", json!({"ordered": {"from": "2026-09-01", "to": "2026-11-27"}})));
     let expected: i64 = shop.sql(
         "select count(distinct customer_id) from orders where status <> 'cancelled' and placed_at >= '2026-09-01'",
         [],
@@ -75,18 +62,10 @@ fn get_finds_by_email_and_sums_years_and_credit() {
     let sheet = shop.ok("customers_get", json!({"email": email, "recent": 3}));
     assert_eq!(sheet["customer"]["id"], "CUS-0008");
     assert_eq!(sheet["recent_orders"].as_array().unwrap().len(), 3);
-    let n_orders: i64 = sheet["years"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|year| year["orders"].as_i64().unwrap())
-        .sum();
+    let n_orders: i64 = sheet["years"].as_array().unwrap().iter().map(|year| year["orders"].as_i64().unwrap()).sum();
     assert_eq!(sheet["customer"]["orders"], n_orders);
     let credit = |field: &str| sheet["credit"][field].as_i64().unwrap();
-    assert_eq!(
-        credit("available_cents"),
-        credit("limit_cents") - credit("used_cents")
-    );
+    assert_eq!(credit("available_cents"), credit("limit_cents") - credit("used_cents"));
     assert_eq!(sheet["addresses"][0]["kind"], "billing");
     shop.refused("customers_get", Code::NotFound, json!({"id": "CUS-9999"}));
     shop.refused("customers_get", Code::Invalid, json!({}));
@@ -130,18 +109,10 @@ fn create_checks_what_the_kind_allows() {
     };
     let mut vienna = address("Ring 1");
     vienna["country"] = json!("AT");
-    refused(
-        "billing.postcode",
-        Code::Invalid,
-        json!({"billing": vienna}),
-    );
+    refused("billing.postcode", Code::Invalid, json!({"billing": vienna}));
     refused("reg_no", Code::Invalid, json!({"kind": "company"}));
     refused("segment", Code::Invalid, json!({"segment": "wholesale"}));
-    refused(
-        "payment_terms_days",
-        Code::Invalid,
-        json!({"payment_terms_days": 14}),
-    );
+    refused("payment_terms_days", Code::Invalid, json!({"payment_terms_days": 14}));
     refused(
         "payment_terms_days",
         Code::Forbidden,
@@ -157,48 +128,27 @@ fn update_lists_changes_and_refuses_to_repeat_them() {
     let change = json!({"id": id, "phone": "", "marketing_consent": false, "segment": "club", "expected_version": 1});
     let answer = shop.ok("customers_update", change);
     let changes = answer["result"]["changes"].as_array().unwrap();
-    assert!(
-        changes.contains(&json!({"field": "marketing_consent", "from": "yes", "to": "no"})),
-        "{changes:?}"
-    );
+    assert!(changes.contains(&json!({"field": "marketing_consent", "from": "yes", "to": "no"})), "{changes:?}");
     assert_eq!(answer["result"]["customer"]["version"], 2);
     let row: i64 = shop.sql(
         "select count(*) from customers where printf('CUS-%04d', id) = ? and phone is null and marketing_consent = 0",
         [&id],
     );
     assert_eq!(row, 1);
-    shop.refused(
-        "customers_update",
-        Code::State,
-        json!({"id": id, "segment": "club"}),
-    );
-    let refusal = shop.refused(
-        "customers_update",
-        Code::Conflict,
-        json!({"id": id, "segment": "retail", "expected_version": 1}),
-    );
+    shop.refused("customers_update", Code::State, json!({"id": id, "segment": "club"}));
+    let refusal =
+        shop.refused("customers_update", Code::Conflict, json!({"id": id, "segment": "retail", "expected_version": 1}));
     assert_eq!(refusal.current_version, Some(2));
 }
 
 #[test]
 fn update_keeps_currency_and_email_safe() {
     let mut shop = TestShop::new();
-    let refusal = shop.refused(
-        "customers_update",
-        Code::State,
-        json!({"id": "CUS-0008", "currency": "EUR"}),
-    );
+    let refusal = shop.refused("customers_update", Code::State, json!({"id": "CUS-0008", "currency": "EUR"}));
     assert_eq!(refusal.field.as_deref(), Some("currency"));
     let other: String = shop.sql("select email from customers where id = 2", []);
-    shop.refused(
-        "customers_update",
-        Code::State,
-        json!({"id": "CUS-0008", "email": other}),
-    );
-    let terms = shop.ok(
-        "customers_update",
-        json!({"id": "CUS-0008", "payment_terms_days": 45}),
-    );
+    shop.refused("customers_update", Code::State, json!({"id": "CUS-0008", "email": other}));
+    let terms = shop.ok("customers_update", json!({"id": "CUS-0008", "payment_terms_days": 45}));
     assert_eq!(terms["result"]["changes"][0]["to"], "45");
     let days: i64 = shop.sql("select payment_terms_days from customers where id = 8", []);
     assert_eq!(days, 45);
@@ -214,23 +164,13 @@ fn an_added_address_can_become_the_default() {
     assert_eq!(shop.sql::<i64>(default, []), 1);
     let refusal = shop.refused("customers_address_add", Code::State, new);
     assert!(refusal.message.contains(&number.to_string()));
-    let before: i64 = shop.sql(
-        "select min(id) from addresses where customer_id = 1 and kind = 'shipping'",
-        [],
-    );
-    let back = shop.ok(
-        "customers_update",
-        json!({"id": "CUS-0001", "default_address": before}),
-    );
+    let before: i64 = shop.sql("select min(id) from addresses where customer_id = 1 and kind = 'shipping'", []);
+    let back = shop.ok("customers_update", json!({"id": "CUS-0001", "default_address": before}));
     assert_eq!(
         back["result"]["changes"],
         json!([{"field": "default_shipping", "from": number.to_string(), "to": before.to_string()}])
     );
-    shop.refused(
-        "customers_update",
-        Code::NotFound,
-        json!({"id": "CUS-0002", "default_address": before}),
-    );
+    shop.refused("customers_update", Code::NotFound, json!({"id": "CUS-0002", "default_address": before}));
     shop.refused(
         "customers_address_add",
         Code::NotFound,
@@ -242,10 +182,7 @@ fn an_added_address_can_become_the_default() {
 fn pair(shop: &TestShop) -> (String, String) {
     let ordered = "kind = 'person' and currency = 'CZK' and exists (select 1 from orders o where o.customer_id = c.id)";
     let kept = customer(shop, ordered);
-    let other = customer(
-        shop,
-        &format!("{ordered} and printf('CUS-%04d', id) <> '{kept}'"),
-    );
+    let other = customer(shop, &format!("{ordered} and printf('CUS-%04d', id) <> '{kept}'"));
     (kept, other)
 }
 
@@ -287,10 +224,7 @@ fn a_merged_customer_takes_no_writes() {
     for (tool, arguments) in [
         ("customers_merge", merge),
         ("customers_update", json!({"id": other, "phone": ""})),
-        (
-            "customers_address_add",
-            json!({"id": other, "kind": "billing", "address": address("Nová 7")}),
-        ),
+        ("customers_address_add", json!({"id": other, "kind": "billing", "address": address("Nová 7")})),
         (
             "invoices_create",
             json!({"customer_id": other, "lines": [{"description": "Boot repair", "quantity": 1, "unit_cents": 100, "vat_percent": 21}]}),
@@ -299,15 +233,8 @@ fn a_merged_customer_takes_no_writes() {
         let refusal = shop.refused(tool, Code::State, arguments);
         assert_eq!(refusal.hint, format!("use {kept}"), "{tool}");
     }
-    let email: String = shop.sql(
-        "select email from customers where printf('CUS-%04d', id) = ?",
-        [&other],
-    );
-    let refusal = shop.refused(
-        "customers_update",
-        Code::State,
-        json!({"id": kept, "email": email}),
-    );
+    let email: String = shop.sql("select email from customers where printf('CUS-%04d', id) = ?", [&other]);
+    let refusal = shop.refused("customers_update", Code::State, json!({"id": kept, "email": email}));
     assert!(refusal.hint.contains("merged record"), "{}", refusal.hint);
 }
 
@@ -317,7 +244,8 @@ fn merge_refuses_what_does_not_belong_together() {
     let (kept, other) = pair(&shop);
     let euro = customer(&shop, "kind = 'person' and currency = 'EUR'");
     let mut refused = |code: Code, duplicate: &str, version: i64| {
-        let arguments = json!({"id": kept, "duplicate_id": duplicate, "duplicate_version": version, "reason": "same phone"});
+        let arguments =
+            json!({"id": kept, "duplicate_id": duplicate, "duplicate_version": version, "reason": "same phone"});
         shop.refused("customers_merge", code, arguments)
     };
     refused(Code::Invalid, &kept, 1);
@@ -352,20 +280,13 @@ fn a_new_limit_is_kept_with_its_reason_and_review() {
     let sheet = shop.ok("customers_get", json!({"id": id}));
     let before = sheet["credit"]["limit_cents"].as_i64().unwrap();
     let limit = json!({"cents": before + 100_000, "currency": sheet["customer"]["currency"]});
-    let set =
-        json!({"id": id, "limit": limit, "reason": "pays on time", "review_on": "2027-05-27"});
+    let set = json!({"id": id, "limit": limit, "reason": "pays on time", "review_on": "2027-05-27"});
     let answer = shop.ok("customers_credit_limit_set", set.clone());
     let result = &answer["result"];
     assert_eq!(result["before"]["limit_cents"], before);
     assert_eq!(result["after"]["limit_cents"], before + 100_000);
     let tasks = shop.ok("core_tasks_list", json!({"about": id}));
-    assert!(
-        tasks["items"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .any(|task| task["id"] == result["task"])
-    );
+    assert!(tasks["items"].as_array().unwrap().iter().any(|task| task["id"] == result["task"]));
     let sheet = shop.ok("customers_get", json!({"id": id}));
     let summary = sheet["history"][0]["summary"].as_str().unwrap();
     assert!(summary.ends_with("pays on time"), "{summary}");
@@ -375,17 +296,13 @@ fn a_new_limit_is_kept_with_its_reason_and_review() {
 #[test]
 fn old_debts_keep_a_limit_from_rising_but_not_from_falling() {
     let mut shop = TestShop::with_role(Role::Manager);
-    let mut set = json!({"id": "CUS-0008", "limit": {"cents": 90_000_000, "currency": "CZK"}, "reason": "asked for it"});
+    let mut set =
+        json!({"id": "CUS-0008", "limit": {"cents": 90_000_000, "currency": "CZK"}, "reason": "asked for it"});
     let refusal = shop.refused("customers_credit_limit_set", Code::State, set.clone());
     assert!(refusal.hint.contains("invoices_overdue_list"));
     set["limit"]["cents"] = json!(0);
     let lowered = shop.ok("customers_credit_limit_set", set.clone());
-    assert!(
-        lowered["result"]["follow_up"]
-            .as_str()
-            .unwrap()
-            .contains("above the limit")
-    );
+    assert!(lowered["result"]["follow_up"].as_str().unwrap().contains("above the limit"));
     set["limit"]["currency"] = json!("EUR");
     let refusal = shop.refused("customers_credit_limit_set", Code::Invalid, set);
     assert_eq!(refusal.field.as_deref(), Some("limit.currency"));
@@ -407,14 +324,8 @@ fn dry_runs_of_all_writes_store_nothing() {
     let calls = [
         ("customers_create", jana()),
         ("customers_update", json!({"id": kept, "phone": ""})),
-        (
-            "customers_address_add",
-            json!({"id": kept, "kind": "billing", "address": address("Nová 7")}),
-        ),
-        (
-            "customers_merge",
-            json!({"id": kept, "duplicate_id": other, "reason": "same phone"}),
-        ),
+        ("customers_address_add", json!({"id": kept, "kind": "billing", "address": address("Nová 7")})),
+        ("customers_merge", json!({"id": kept, "duplicate_id": other, "reason": "same phone"})),
         (
             "customers_credit_limit_set",
             json!({"id": "CUS-0008", "limit": {"cents": 0, "currency": "CZK"}, "reason": "late", "review_on": "2027-01-04"}),

@@ -51,17 +51,10 @@ pub(crate) struct UpdateParams {
 }
 
 pub(crate) fn update(ctx: &Ctx<'_>, params: UpdateParams) -> Result<CustomerChange, ShopError> {
-    let mut edit = open(
-        ctx,
-        params.id,
-        params.expected_version,
-        ("id", "expected_version"),
-    )?;
+    let mut edit = open(ctx, params.id, params.expected_version, ("id", "expected_version"))?;
     check(ctx, &edit, &params)?;
     let terms = params.payment_terms_days.map(|days| days.to_string());
-    let consent = params
-        .marketing_consent
-        .map(|agrees| if agrees { "yes" } else { "no" });
+    let consent = params.marketing_consent.map(|agrees| if agrees { "yes" } else { "no" });
     let fields = [
         ("name", params.name.as_deref()),
         ("email", params.email.as_deref()),
@@ -85,11 +78,7 @@ pub(crate) fn update(ctx: &Ctx<'_>, params: UpdateParams) -> Result<CustomerChan
             "give at least one field that differs from `customers_get`",
         ));
     }
-    let names: Vec<&str> = edit
-        .changes
-        .iter()
-        .map(|change| change.field.as_str())
-        .collect();
+    let names: Vec<&str> = edit.changes.iter().map(|change| change.field.as_str()).collect();
     let message = format!("changed {}", names.join(", "));
     edit.close(ctx, &message, None)
 }
@@ -132,10 +121,7 @@ fn check_currency(ctx: &Ctx<'_>, edit: &Edit, currency: Currency) -> Result<(), 
     let sql = "select credit_limit_cents from customers where id = ?";
     if ctx.value::<i64>(sql, [edit.id])? > 0 {
         return Err(ShopError::state(
-            format!(
-                "customer {} has a credit limit in {}",
-                edit.id, edit.currency
-            ),
+            format!("customer {} has a credit limit in {}", edit.id, edit.currency),
             "set it to 0 with `customers_credit_limit_set` first",
         )
         .at("currency"));
@@ -152,16 +138,10 @@ fn set(ctx: &Ctx<'_>, edit: &mut Edit, field: &str, value: Option<&str>) -> Resu
         "payment_terms_days" => ("cast(payment_terms_days as text)", "?1"),
         field => (field, "?1"),
     };
-    let before: Option<String> = ctx.value(
-        &format!("select {read} from customers where id = ?"),
-        [edit.id],
-    )?;
+    let before: Option<String> = ctx.value(&format!("select {read} from customers where id = ?"), [edit.id])?;
     let after = Some(value).filter(|value| !value.is_empty());
     if before.as_deref() != after {
-        ctx.run(
-            &format!("update customers set {field} = {write} where id = ?2"),
-            params![after, edit.id],
-        )?;
+        ctx.run(&format!("update customers set {field} = {write} where id = ?2"), params![after, edit.id])?;
         edit.changed(field, before, after);
     }
     Ok(())
@@ -169,9 +149,8 @@ fn set(ctx: &Ctx<'_>, edit: &mut Edit, field: &str, value: Option<&str>) -> Resu
 
 fn set_default(ctx: &Ctx<'_>, edit: &mut Edit, address: i64) -> Result<(), ShopError> {
     let sql = "select kind, is_default from addresses where id = ? and customer_id = ?";
-    let found: Option<(String, bool)> = ctx.one(sql, params![address, edit.id], |row| {
-        Ok((row.get(0)?, row.get(1)?))
-    })?;
+    let found: Option<(String, bool)> =
+        ctx.one(sql, params![address, edit.id], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let Some((kind, is_default)) = found else {
         let error = ShopError::not_found("address", address, "customers_get");
         return Err(error.at("default_address"));

@@ -134,12 +134,8 @@ pub(crate) fn card(row: &Row<'_>) -> rusqlite::Result<CustomerCard> {
 /// # Errors
 /// `Refused` with `not_found`.
 pub(crate) fn card_of(ctx: &Ctx<'_>, id: CustomerId) -> Result<CustomerCard, ShopError> {
-    let sql = format!(
-        "select {} from customers c where c.id = ?",
-        card_columns(ctx.today)
-    );
-    ctx.one(&sql, [id], card)?
-        .ok_or_else(|| ShopError::not_found("customer", id, "customers_list").at("id"))
+    let sql = format!("select {} from customers c where c.id = ?", card_columns(ctx.today));
+    ctx.one(&sql, [id], card)?.ok_or_else(|| ShopError::not_found("customer", id, "customers_list").at("id"))
 }
 
 /// Reads how a write leaves a customer.
@@ -165,10 +161,7 @@ pub(crate) fn state_of(ctx: &Ctx<'_>, id: CustomerId) -> Result<CustomerState, S
 ///
 /// # Errors
 /// `Db` when the database fails.
-pub(crate) fn addresses_of(
-    ctx: &Ctx<'_>,
-    id: CustomerId,
-) -> Result<Vec<CustomerAddress>, ShopError> {
+pub(crate) fn addresses_of(ctx: &Ctx<'_>, id: CustomerId) -> Result<Vec<CustomerAddress>, ShopError> {
     let sql = "select id, kind, is_default, name, street, city, postcode, country from addresses
                where customer_id = ? order by kind, is_default desc, id";
     ctx.all(sql, [id], |row| {

@@ -42,16 +42,11 @@ pub(crate) struct CancelParams {
 pub(crate) fn cancel(ctx: &Ctx<'_>, params: CancelParams) -> Result<ListChange, ShopError> {
     let mut edit = open(ctx, params.id, params.expected_version)?;
     edit.require(
-        &[
-            ListStatus::Draft,
-            ListStatus::Picking,
-            ListStatus::Confirmed,
-        ],
+        &[ListStatus::Draft, ListStatus::Picking, ListStatus::Confirmed],
         "it is cancelled already; make a new one with `deliverylists_create`",
     )?;
     if edit.status == ListStatus::Confirmed {
-        ctx.user
-            .check("deliverylists_cancel on a confirmed list", Role::Manager)?;
+        ctx.user.check("deliverylists_cancel on a confirmed list", Role::Manager)?;
         refuse_gone(ctx, &edit)?;
         put_back(ctx, &mut edit)?;
     }
@@ -72,12 +67,7 @@ pub(crate) fn cancel(ctx: &Ctx<'_>, params: CancelParams) -> Result<ListChange, 
 /// Once a parcel is on its way, goods come back as a return.
 fn refuse_gone(ctx: &Ctx<'_>, edit: &ListEdit) -> Result<(), ShopError> {
     orders::open(ctx, edit.order_id, None)?.require(
-        &[
-            OrderStatus::Confirmed,
-            OrderStatus::OnHold,
-            OrderStatus::Picking,
-            OrderStatus::Packed,
-        ],
+        &[OrderStatus::Confirmed, OrderStatus::OnHold, OrderStatus::Picking, OrderStatus::Packed],
         "the goods have left: use `orders_status_change` to returned, then `orders_refund` with restock",
     )
 }
@@ -86,15 +76,10 @@ fn refuse_gone(ctx: &Ctx<'_>, edit: &ListEdit) -> Result<(), ShopError> {
 fn put_back(ctx: &Ctx<'_>, edit: &mut ListEdit) -> Result<(), ShopError> {
     let sql = "select i.variant_id, v.sku, sum(l.picked) from delivery_list_items l join order_items i on i.id = l.order_item_id
                join variants v on v.id = i.variant_id where l.delivery_list_id = ? group by i.variant_id order by v.sku";
-    let picked: Vec<(i64, String, i64)> = ctx.all(sql, [edit.id], |row| {
-        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-    })?;
+    let picked: Vec<(i64, String, i64)> = ctx.all(sql, [edit.id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     let contents = orders::contents(ctx, edit.order_id)?;
     for (variant_id, sku, picked) in picked {
-        let taken = contents
-            .iter()
-            .find(|piece| piece.variant_id == variant_id)
-            .map_or(0, |piece| piece.taken);
+        let taken = contents.iter().find(|piece| piece.variant_id == variant_id).map_or(0, |piece| piece.taken);
         let quantity = picked.min(taken);
         if quantity <= 0 {
             continue;
@@ -116,9 +101,5 @@ fn rest(ctx: &Ctx<'_>, edit: &ListEdit) -> Result<OrderStatus, ShopError> {
         "select count(*) from delivery_lists where order_id = ? and id <> ? and status in ('picking', 'confirmed')",
         params![edit.order_id, edit.id],
     )?;
-    Ok(if others > 0 {
-        OrderStatus::Picking
-    } else {
-        OrderStatus::Confirmed
-    })
+    Ok(if others > 0 { OrderStatus::Picking } else { OrderStatus::Confirmed })
 }

@@ -41,24 +41,16 @@ pub(crate) fn confirm(ctx: &Ctx<'_>, params: ConfirmParams) -> Result<ListChange
     )?;
     check_order(ctx, &edit)?;
     if params.all_picked {
-        ctx.run(
-            "update delivery_list_items set picked = quantity where delivery_list_id = ?",
-            [edit.id],
-        )?;
+        ctx.run("update delivery_list_items set picked = quantity where delivery_list_id = ?", [edit.id])?;
     }
     let lines = lines_of(ctx, edit.id)?;
     let missing = check_lines(&edit, &lines, params.allow_short)?;
     take(ctx, &mut edit, &lines)?;
     edit.go(ctx, ListStatus::Confirmed, "confirmed_at")?;
-    let left: i64 = orders::contents(ctx, edit.order_id)?
-        .iter()
-        .map(|piece| piece.waiting)
-        .sum();
+    let left: i64 = orders::contents(ctx, edit.order_id)?.iter().map(|piece| piece.waiting).sum();
     let follow_up = if left > 0 {
         edit.move_order(ctx, OrderStatus::Picking)?;
-        format!(
-            "{left} pieces of the order are not taken yet: deliverylists_create for what is on no list"
-        )
+        format!("{left} pieces of the order are not taken yet: deliverylists_create for what is on no list")
     } else {
         edit.move_order(ctx, OrderStatus::Packed)?;
         "create the parcel with balikobot_shipment_create".to_owned()
@@ -73,21 +65,14 @@ pub(crate) fn confirm(ctx: &Ctx<'_>, params: ConfirmParams) -> Result<ListChange
 fn check_order(ctx: &Ctx<'_>, edit: &ListEdit) -> Result<(), ShopError> {
     let order = orders::open(ctx, edit.order_id, None)?;
     order.require(
-        &[
-            OrderStatus::Confirmed,
-            OrderStatus::Picking,
-            OrderStatus::Packed,
-        ],
+        &[OrderStatus::Confirmed, OrderStatus::Picking, OrderStatus::Packed],
         "take the order off hold with `orders_status_change`, or cancel the list",
     )?;
     if order.warehouse_id == edit.warehouse_id {
         return Ok(());
     }
     Err(ShopError::state(
-        format!(
-            "order {} ships from another warehouse than {}",
-            order.id, edit.id
-        ),
+        format!("order {} ships from another warehouse than {}", order.id, edit.id),
         "cancel the list with `deliverylists_cancel` and make a new one",
     ))
 }
@@ -104,11 +89,7 @@ fn check_lines(edit: &ListEdit, lines: &[ListLine], allow_short: bool) -> Result
     }
     for line in lines {
         // Two lines may share a variant, so the shelf is compared with all of them.
-        let needed: i64 = lines
-            .iter()
-            .filter(|other| other.sku == line.sku)
-            .map(|other| other.picked)
-            .sum();
+        let needed: i64 = lines.iter().filter(|other| other.sku == line.sku).map(|other| other.picked).sum();
         if needed > line.on_hand {
             return Err(ShopError::state(
                 format!("{}: {needed} picked, {} on hand", line.sku.0, line.on_hand),
@@ -132,15 +113,8 @@ fn check_lines(edit: &ListEdit, lines: &[ListLine], allow_short: bool) -> Result
 
 fn take(ctx: &Ctx<'_>, edit: &mut ListEdit, lines: &[ListLine]) -> Result<(), ShopError> {
     for line in lines.iter().filter(|line| line.picked > 0) {
-        let variant_id: i64 =
-            ctx.value("select id from variants where sku = ?", params![line.sku.0])?;
-        orders::take(
-            ctx,
-            edit.order_id,
-            variant_id,
-            edit.warehouse_id,
-            line.picked,
-        )?;
+        let variant_id: i64 = ctx.value("select id from variants where sku = ?", params![line.sku.0])?;
+        orders::take(ctx, edit.order_id, variant_id, edit.warehouse_id, line.picked)?;
         let after: i64 = ctx.value(
             "select on_hand from stock where variant_id = ? and warehouse_id = ?",
             [variant_id, edit.warehouse_id],

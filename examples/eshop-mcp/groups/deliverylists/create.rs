@@ -60,18 +60,14 @@ struct Open {
 }
 
 pub(crate) fn create(ctx: &Ctx<'_>, params: CreateParams) -> Result<ListChange, ShopError> {
-    let order = orders::open(ctx, params.order_id, params.expected_version)
-        .map_err(|error| at_order(error, "order_id"))?;
+    let order =
+        orders::open(ctx, params.order_id, params.expected_version).map_err(|error| at_order(error, "order_id"))?;
     order.require(
         &[OrderStatus::Confirmed, OrderStatus::Picking],
         "confirm the order with `orders_status_change` first",
     )?;
     let wanted = wanted(open_lines(ctx, params.order_id)?, &params)?;
-    let picker = params
-        .picker
-        .as_deref()
-        .map(|login| picker_id(ctx, login))
-        .transpose()?;
+    let picker = params.picker.as_deref().map(|login| picker_id(ctx, login)).transpose()?;
     // The closing of the edit raises the version to 1.
     let id = DeliveryListId(ctx.insert(
         "insert into delivery_lists (order_id, warehouse_id, status, picker_id, note, created_at, updated_at, version)
@@ -82,18 +78,9 @@ pub(crate) fn create(ctx: &Ctx<'_>, params: CreateParams) -> Result<ListChange, 
     for open in wanted {
         add(ctx, &mut edit, &open)?;
     }
-    orders::event(
-        ctx,
-        params.order_id,
-        "edit",
-        &format!("delivery list {id} made"),
-    )?;
+    orders::event(ctx, params.order_id, "edit", &format!("delivery list {id} made"))?;
     let message = format!("made for {}", params.order_id);
-    edit.close(
-        ctx,
-        &message,
-        Some("start picking with deliverylists_pick_start".to_owned()),
-    )
+    edit.close(ctx, &message, Some("start picking with deliverylists_pick_start".to_owned()))
 }
 
 /// Lines of the order and how much of each no living list has.
@@ -103,12 +90,7 @@ fn open_lines(ctx: &Ctx<'_>, id: OrderId) -> Result<Vec<Open>, ShopError> {
                    where l.order_item_id = i.id and d.status <> 'cancelled')
                from order_items i join variants v on v.id = i.variant_id where i.order_id = ? order by i.line";
     ctx.all(sql, [id], |row| {
-        Ok(Open {
-            item_id: row.get(0)?,
-            line: row.get(1)?,
-            sku: row.get(2)?,
-            quantity: row.get(3)?,
-        })
+        Ok(Open { item_id: row.get(0)?, line: row.get(1)?, sku: row.get(2)?, quantity: row.get(3)? })
     })
 }
 
@@ -129,28 +111,19 @@ fn wanted(open: Vec<Open>, params: &CreateParams) -> Result<Vec<Open>, ShopError
     for (index, wish) in params.lines.iter().enumerate() {
         let field = format!("lines[{index}].line");
         let found = open.iter().find(|open| open.line == wish.line);
-        let found = found.ok_or_else(|| {
-            ShopError::not_found("line", format!("{} in {id}", wish.line), "orders_get").at(&field)
-        })?;
+        let found = found
+            .ok_or_else(|| ShopError::not_found("line", format!("{} in {id}", wish.line), "orders_get").at(&field))?;
         if chosen.iter().any(|open| open.line == wish.line) {
             return Err(ShopError::invalid(&field, wish.line, "each line once"));
         }
         let quantity = wish.quantity.unwrap_or(found.quantity);
         if quantity > found.quantity || quantity == 0 {
-            let message = format!(
-                "line {} has {} pieces on no list, {} wanted",
-                wish.line,
-                found.quantity,
-                quantity.max(1)
-            );
+            let message =
+                format!("line {} has {} pieces on no list, {} wanted", wish.line, found.quantity, quantity.max(1));
             let hint = "take fewer, or cancel the other list with `deliverylists_cancel`";
             return Err(ShopError::state(message, hint).at(&format!("lines[{index}].quantity")));
         }
-        chosen.push(Open {
-            sku: found.sku.clone(),
-            quantity,
-            ..*found
-        });
+        chosen.push(Open { sku: found.sku.clone(), quantity, ..*found });
     }
     Ok(chosen)
 }

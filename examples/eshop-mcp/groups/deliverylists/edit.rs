@@ -26,24 +26,15 @@ pub(crate) struct ListEdit {
 ///
 /// # Errors
 /// `Refused` with `not_found` or `conflict`.
-pub(crate) fn open(
-    ctx: &Ctx<'_>,
-    id: DeliveryListId,
-    expected: Option<Version>,
-) -> Result<ListEdit, ShopError> {
+pub(crate) fn open(ctx: &Ctx<'_>, id: DeliveryListId, expected: Option<Version>) -> Result<ListEdit, ShopError> {
     let sql = "select status, version, order_id, warehouse_id from delivery_lists where id = ?";
     let found = ctx.one(sql, [id], |row| {
-        let edit = ListEdit {
-            id,
-            status: row.get(0)?,
-            order_id: row.get(2)?,
-            warehouse_id: row.get(3)?,
-            changes: Vec::new(),
-        };
+        let edit =
+            ListEdit { id, status: row.get(0)?, order_id: row.get(2)?, warehouse_id: row.get(3)?, changes: Vec::new() };
         Ok((edit, row.get::<_, i64>(1)?))
     })?;
-    let (edit, version) = found
-        .ok_or_else(|| ShopError::not_found("delivery list", id, "deliverylists_list").at("id"))?;
+    let (edit, version) =
+        found.ok_or_else(|| ShopError::not_found("delivery list", id, "deliverylists_list").at("id"))?;
     Version::check(expected, version, &format!("delivery list {id}"))?;
     Ok(edit)
 }
@@ -59,23 +50,13 @@ impl ListEdit {
         }
         let words: Vec<&str> = states.iter().map(|status| status.as_str()).collect();
         Err(ShopError::state(
-            format!(
-                "delivery list {} is {}; this takes {}",
-                self.id,
-                self.status,
-                words.join(" or ")
-            ),
+            format!("delivery list {} is {}; this takes {}", self.id, self.status, words.join(" or ")),
             hint,
         ))
     }
 
     /// Records a change.
-    pub(crate) fn changed(
-        &mut self,
-        field: &str,
-        from: Option<impl ToString>,
-        to: Option<impl ToString>,
-    ) {
+    pub(crate) fn changed(&mut self, field: &str, from: Option<impl ToString>, to: Option<impl ToString>) {
         self.changes.push(Change::new(field, from, to));
     }
 
@@ -83,12 +64,7 @@ impl ListEdit {
     ///
     /// # Errors
     /// `Db` when the database fails.
-    pub(crate) fn go(
-        &mut self,
-        ctx: &Ctx<'_>,
-        to: ListStatus,
-        column: &str,
-    ) -> Result<(), ShopError> {
+    pub(crate) fn go(&mut self, ctx: &Ctx<'_>, to: ListStatus, column: &str) -> Result<(), ShopError> {
         ctx.run(
             &format!("update delivery_lists set status = ?, {column} = ? where id = ?"),
             params![to, ctx.now(), self.id],
@@ -108,10 +84,7 @@ impl ListEdit {
         if from == to {
             return Ok(());
         }
-        ctx.run(
-            "update orders set status = ? where id = ?",
-            params![to, self.order_id],
-        )?;
+        ctx.run("update orders set status = ? where id = ?", params![to, self.order_id])?;
         self.changed("order.status", Some(from), Some(to));
         order.close(ctx, "status", &format!("{from} -> {to}: {}", self.id), None)?;
         Ok(())
@@ -150,11 +123,7 @@ pub(crate) fn picker_id(ctx: &Ctx<'_>, login: &str) -> Result<i64, ShopError> {
     let found: Option<(i64, bool)> = ctx.one(sql, [login], |row| Ok((row.get(0)?, row.get(1)?)))?;
     match found {
         Some((id, false)) => Ok(id),
-        Some((_, true)) => Err(ShopError::invalid(
-            "picker",
-            login,
-            "a clerk or above; viewers do not pick",
-        )),
+        Some((_, true)) => Err(ShopError::invalid("picker", login, "a clerk or above; viewers do not pick")),
         None => Err(ShopError::not_found("user", login, "core_shop_info").at("picker")),
     }
 }

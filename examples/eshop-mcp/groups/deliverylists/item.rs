@@ -61,10 +61,7 @@ pub(crate) fn set(ctx: &Ctx<'_>, params: ItemParams) -> Result<ListChange, ShopE
         pick(ctx, &mut edit, &params, &line, picked)?;
     }
     if let Some(location) = params.location.filter(|l| *l != line.location) {
-        ctx.run(
-            "update delivery_list_items set location = ? where id = ?",
-            params![location, line.row],
-        )?;
+        ctx.run("update delivery_list_items set location = ? where id = ?", params![location, line.row])?;
         let field = format!("lines[{}].location", params.line);
         edit.changed(&field, Some(line.location), Some(location));
     }
@@ -103,13 +100,7 @@ fn find(ctx: &Ctx<'_>, edit: &ListEdit, number: i64) -> Result<Line, ShopError> 
     })
 }
 
-fn plan(
-    ctx: &Ctx<'_>,
-    edit: &mut ListEdit,
-    params: &ItemParams,
-    line: &Line,
-    quantity: i64,
-) -> Result<(), ShopError> {
+fn plan(ctx: &Ctx<'_>, edit: &mut ListEdit, params: &ItemParams, line: &Line, quantity: i64) -> Result<(), ShopError> {
     edit.require(
         &[ListStatus::Draft],
         "while picking set `picked`; what is missing stays with the order when the list is confirmed",
@@ -120,15 +111,10 @@ fn plan(
         return Err(ShopError::invalid("quantity", quantity, &allowed));
     }
     if quantity > 0 {
-        ctx.run(
-            "update delivery_list_items set quantity = ? where id = ?",
-            [quantity, line.row],
-        )?;
+        ctx.run("update delivery_list_items set quantity = ? where id = ?", [quantity, line.row])?;
     } else {
-        let n_lines: i64 = ctx.value(
-            "select count(*) from delivery_list_items where delivery_list_id = ?",
-            [edit.id],
-        )?;
+        let n_lines: i64 =
+            ctx.value("select count(*) from delivery_list_items where delivery_list_id = ?", [edit.id])?;
         if n_lines == 1 {
             return Err(ShopError::state(
                 format!("{} would be left without lines", edit.id),
@@ -143,30 +129,15 @@ fn plan(
     Ok(())
 }
 
-fn pick(
-    ctx: &Ctx<'_>,
-    edit: &mut ListEdit,
-    params: &ItemParams,
-    line: &Line,
-    picked: i64,
-) -> Result<(), ShopError> {
-    edit.require(
-        &[ListStatus::Picking],
-        "start with `deliverylists_pick_start`",
-    )
-    .map_err(|error| error.at("picked"))?;
+fn pick(ctx: &Ctx<'_>, edit: &mut ListEdit, params: &ItemParams, line: &Line, picked: i64) -> Result<(), ShopError> {
+    edit.require(&[ListStatus::Picking], "start with `deliverylists_pick_start`")
+        .map_err(|error| error.at("picked"))?;
     let most = line.quantity.min(line.on_hand);
     if picked > most {
-        let allowed = format!(
-            "up to {most}: {} to pick, {} of {} on hand",
-            line.quantity, line.on_hand, line.sku
-        );
+        let allowed = format!("up to {most}: {} to pick, {} of {} on hand", line.quantity, line.on_hand, line.sku);
         return Err(ShopError::invalid("picked", picked, &allowed));
     }
-    ctx.run(
-        "update delivery_list_items set picked = ? where id = ?",
-        [picked, line.row],
-    )?;
+    ctx.run("update delivery_list_items set picked = ? where id = ?", [picked, line.row])?;
     let field = format!("lines[{}].picked", params.line);
     edit.changed(&field, Some(line.picked), Some(picked));
     Ok(())

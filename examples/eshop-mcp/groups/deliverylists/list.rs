@@ -8,8 +8,7 @@ use crate::{
     ctx::{Ctx, Listing},
     error::ShopError,
     groups::deliverylists::view::{
-        CARD_COLUMNS, CARD_TABLES, ListCard, ListSheet, ListStatus, Moments, card, card_of,
-        lines_of, next_tools,
+        CARD_COLUMNS, CARD_TABLES, ListCard, ListSheet, ListStatus, Moments, card, card_of, lines_of, next_tools,
     },
     query::Filter,
     values::words,
@@ -77,13 +76,8 @@ pub(crate) fn list(ctx: &Ctx<'_>, params: ListParams) -> Result<Page<ListCard>, 
         ListOrder::Newest => "d.created_at desc, d.id desc",
         ListOrder::Missing => "pieces - picked desc, d.created_at, d.id",
     };
-    let listing = Listing {
-        columns: CARD_COLUMNS,
-        from: CARD_TABLES,
-        order,
-        limit: params.limit,
-        offset: params.offset,
-    };
+    let listing =
+        Listing { columns: CARD_COLUMNS, from: CARD_TABLES, order, limit: params.limit, offset: params.offset };
     ctx.page(listing, &filter, card)
 }
 
@@ -97,10 +91,7 @@ pub(crate) struct GetParams {
 pub(crate) fn get(ctx: &Ctx<'_>, params: GetParams) -> Result<ListSheet, ShopError> {
     let list = card_of(ctx, params.id)?;
     let lines = lines_of(ctx, params.id)?;
-    let next_tools = next_tools(list.status)
-        .iter()
-        .map(|&name| name.to_owned())
-        .collect();
+    let next_tools = next_tools(list.status).iter().map(|&name| name.to_owned()).collect();
     let ship_to = ship_to(ctx, list.order.id)?;
     let sql = "select o.customer_note, d.note, d.picking_at, d.confirmed_at, d.cancelled_at, d.printed_at, d.updated_at
                from delivery_lists d join orders o on o.id = d.order_id where d.id = ?";

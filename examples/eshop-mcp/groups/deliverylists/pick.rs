@@ -38,18 +38,11 @@ pub(crate) fn start(ctx: &Ctx<'_>, params: PickParams) -> Result<ListChange, Sho
         &[OrderStatus::Confirmed, OrderStatus::Picking],
         "move the order on with `orders_status_change`, or cancel the list",
     )?;
-    let sql =
-        "select u.login from delivery_lists d join users u on u.id = d.picker_id where d.id = ?";
+    let sql = "select u.login from delivery_lists d join users u on u.id = d.picker_id where d.id = ?";
     let before: Option<String> = ctx.one(sql, [edit.id], first)?;
-    let login = params
-        .picker
-        .or_else(|| before.clone())
-        .unwrap_or_else(|| ctx.user.login.clone());
+    let login = params.picker.or_else(|| before.clone()).unwrap_or_else(|| ctx.user.login.clone());
     let picker = picker_id(ctx, &login)?;
-    ctx.run(
-        "update delivery_lists set picker_id = ? where id = ?",
-        params![picker, edit.id],
-    )?;
+    ctx.run("update delivery_lists set picker_id = ? where id = ?", params![picker, edit.id])?;
     if before.as_ref() != Some(&login) {
         edit.changed("picker", before, Some(&login));
     }

@@ -56,17 +56,10 @@ pub(crate) struct Document {
 pub(crate) fn print(ctx: &Ctx<'_>, params: PrintParams) -> Result<Document, ShopError> {
     let edit = open(ctx, params.id, None)?;
     edit.require(
-        &[
-            ListStatus::Draft,
-            ListStatus::Picking,
-            ListStatus::Confirmed,
-        ],
+        &[ListStatus::Draft, ListStatus::Picking, ListStatus::Confirmed],
         "a cancelled list is not printed, so that nobody picks from it",
     )?;
-    let before: Option<String> = ctx.value(
-        "select printed_at from delivery_lists where id = ?",
-        [edit.id],
-    )?;
+    let before: Option<String> = ctx.value("select printed_at from delivery_lists where id = ?", [edit.id])?;
     let is_copy = before.is_some();
     let printed_at = before.unwrap_or_else(|| ctx.now());
     if !is_copy {
@@ -79,21 +72,10 @@ pub(crate) fn print(ctx: &Ctx<'_>, params: PrintParams) -> Result<Document, Shop
     ctx.log(edit.id, &format!("printed the {} {what}", params.paper))?;
     let list = card_of(ctx, edit.id)?;
     let text = text(ctx, &list, &params, is_copy)?;
-    Ok(Document {
-        list,
-        paper: params.paper,
-        text,
-        is_copy,
-        printed_at,
-    })
+    Ok(Document { list, paper: params.paper, text, is_copy, printed_at })
 }
 
-fn text(
-    ctx: &Ctx<'_>,
-    list: &ListCard,
-    params: &PrintParams,
-    is_copy: bool,
-) -> Result<String, ShopError> {
+fn text(ctx: &Ctx<'_>, list: &ListCard, params: &PrintParams, is_copy: bool) -> Result<String, ShopError> {
     let width = usize::try_from(params.width).unwrap_or(72);
     let (note, wish): (Option<String>, Option<String>) = ctx.db.query_row(
         "select d.note, o.customer_note from delivery_lists d join orders o on o.id = d.order_id where d.id = ?",
@@ -125,28 +107,13 @@ fn text(
 }
 
 /// What stands above the lines.
-fn head(
-    ctx: &Ctx<'_>,
-    list: &ListCard,
-    title: &str,
-    width: usize,
-) -> Result<Vec<String>, ShopError> {
+fn head(ctx: &Ctx<'_>, list: &ListCard, title: &str, width: usize) -> Result<Vec<String>, ShopError> {
     let to = ship_to(ctx, list.order.id)?;
     Ok(vec![
         ends(title, &ctx.today.to_string(), width),
-        ends(
-            &format!("Order {}", list.order.id),
-            &format!("Warehouse {}", list.warehouse),
-            width,
-        ),
-        format!(
-            "To: {}, {}, {} {}, {}",
-            to.name, to.street, to.postcode, to.city, to.country
-        ),
-        format!(
-            "Carrier: {}",
-            list.carrier.as_deref().unwrap_or("picked up at the store")
-        ),
+        ends(&format!("Order {}", list.order.id), &format!("Warehouse {}", list.warehouse), width),
+        format!("To: {}, {}, {} {}, {}", to.name, to.street, to.postcode, to.city, to.country),
+        format!("Carrier: {}", list.carrier.as_deref().unwrap_or("picked up at the store")),
     ])
 }
 
@@ -154,11 +121,7 @@ fn head(
 fn row(line: &ListLine, paper: Paper, status: ListStatus, width: usize) -> String {
     let name = format!("{} {}", line.sku.0, line.name);
     match paper {
-        Paper::Picking => ends(
-            &format!("[ ] {:<7} {:>3} x {name}", line.location, line.quantity),
-            &line.ean,
-            width,
-        ),
+        Paper::Picking => ends(&format!("[ ] {:<7} {:>3} x {name}", line.location, line.quantity), &line.ean, width),
         Paper::Packing => {
             let quantity = match status {
                 ListStatus::Confirmed => line.picked,

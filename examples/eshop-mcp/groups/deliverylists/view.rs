@@ -165,8 +165,7 @@ pub(crate) fn card(row: &Row<'_>) -> rusqlite::Result<ListCard> {
 /// `Refused` with `not_found`.
 pub(crate) fn card_of(ctx: &Ctx<'_>, id: DeliveryListId) -> Result<ListCard, ShopError> {
     let sql = format!("select {CARD_COLUMNS} from {CARD_TABLES} where d.id = ?");
-    ctx.one(&sql, [id], card)?
-        .ok_or_else(|| ShopError::not_found("delivery list", id, "deliverylists_list").at("id"))
+    ctx.one(&sql, [id], card)?.ok_or_else(|| ShopError::not_found("delivery list", id, "deliverylists_list").at("id"))
 }
 
 /// Reads the lines of a list in the order of the shelves.
@@ -199,18 +198,12 @@ pub(crate) fn lines_of(ctx: &Ctx<'_>, id: DeliveryListId) -> Result<Vec<ListLine
 /// Tools that act on a list in this state.
 pub(crate) fn next_tools(status: ListStatus) -> &'static [&'static str] {
     match status {
-        ListStatus::Draft => &[
-            "deliverylists_item_set",
-            "deliverylists_pick_start",
-            "deliverylists_print",
-            "deliverylists_cancel",
-        ],
-        ListStatus::Picking => &[
-            "deliverylists_item_set",
-            "deliverylists_confirm",
-            "deliverylists_print",
-            "deliverylists_cancel",
-        ],
+        ListStatus::Draft => {
+            &["deliverylists_item_set", "deliverylists_pick_start", "deliverylists_print", "deliverylists_cancel"]
+        }
+        ListStatus::Picking => {
+            &["deliverylists_item_set", "deliverylists_confirm", "deliverylists_print", "deliverylists_cancel"]
+        }
         ListStatus::Confirmed => &["deliverylists_print", "deliverylists_cancel"],
         ListStatus::Cancelled => &[],
     }

@@ -120,15 +120,7 @@ type Rows = (CustomerId, Currency, Vec<Line>);
 fn of_order(ctx: &Ctx<'_>, id: OrderId) -> Result<Rows, ShopError> {
     let sql = "select customer_id, currency, status, discount_cents, shipping_cents from orders where id = ?";
     let found: Option<(CustomerId, Currency, OrderStatus, i64, i64)> =
-        ctx.one(sql, [id], |row| {
-            Ok((
-                row.get(0)?,
-                row.get(1)?,
-                row.get(2)?,
-                row.get(3)?,
-                row.get(4)?,
-            ))
-        })?;
+        ctx.one(sql, [id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)))?;
     let Some((customer_id, currency, status, discount, shipping)) = found else {
         return Err(ShopError::not_found("order", id, "orders_search").at("order_id"));
     };
@@ -166,7 +158,8 @@ fn require_unbilled(ctx: &Ctx<'_>, id: OrderId) -> Result<(), ShopError> {
 
 /// The lines of an order, each discount on a line of its own.
 fn items(ctx: &Ctx<'_>, id: OrderId) -> Result<Vec<Line>, ShopError> {
-    let sql = "select trim(p.brand || ' ' || p.name || ' ' || v.name), i.variant_id, i.quantity, i.unit_cents, i.vat_percent,
+    let sql =
+        "select trim(p.brand || ' ' || p.name || ' ' || v.name), i.variant_id, i.quantity, i.unit_cents, i.vat_percent,
                    i.discount_cents
                from order_items i join variants v on v.id = i.variant_id join products p on p.id = v.product_id
                where i.order_id = ? order by i.line";
@@ -185,10 +178,7 @@ fn items(ctx: &Ctx<'_>, id: OrderId) -> Result<Vec<Line>, ShopError> {
     for (item, discount) in items {
         let text = format!("Discount on {}", item.description);
         let percent = item.vat_percent;
-        rows.push(Line {
-            line: number_after(&rows),
-            ..item
-        });
+        rows.push(Line { line: number_after(&rows), ..item });
         if discount > 0 {
             push(&mut rows, &text, -discount, percent);
         }
@@ -213,8 +203,7 @@ fn number_after(rows: &[Line]) -> i64 {
 
 fn by_hand(ctx: &Ctx<'_>, id: CustomerId, new: &[NewLine]) -> Result<Rows, ShopError> {
     let sql = "select currency, merged_into from customers where id = ?";
-    let found: Option<(Currency, Option<CustomerId>)> =
-        ctx.one(sql, [id], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let found: Option<(Currency, Option<CustomerId>)> = ctx.one(sql, [id], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let currency = match found {
         None => {
             return Err(ShopError::not_found("customer", id, "customers_list").at("customer_id"));
@@ -242,11 +231,7 @@ fn by_hand(ctx: &Ctx<'_>, id: CustomerId, new: &[NewLine]) -> Result<Rows, ShopE
         if !rates.contains_key(&new.vat_percent) {
             let words: Vec<String> = rates.keys().map(ToString::to_string).collect();
             let field = format!("lines[{line}].vat_percent");
-            return Err(ShopError::invalid(
-                &field,
-                new.vat_percent,
-                &words.join(", "),
-            ));
+            return Err(ShopError::invalid(&field, new.vat_percent, &words.join(", ")));
         }
         rows.push(Line {
             line: line + 1,
@@ -265,9 +250,6 @@ fn variant_id(ctx: &Ctx<'_>, sku: Option<&Sku>, line: i64) -> Result<Option<i64>
     let id: Option<i64> = ctx.one("select id from variants where sku = ?", [&sku.0], first)?;
     match id {
         Some(id) => Ok(Some(id)),
-        None => Err(
-            ShopError::not_found("variant", &sku.0, "store_variants_list")
-                .at(&format!("lines[{line}].sku")),
-        ),
+        None => Err(ShopError::not_found("variant", &sku.0, "store_variants_list").at(&format!("lines[{line}].sku"))),
     }
 }

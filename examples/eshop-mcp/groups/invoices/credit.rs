@@ -84,11 +84,9 @@ pub(crate) fn create(ctx: &Ctx<'_>, params: CreditParams) -> Result<Credited, Sh
     let rows = rows(ctx, &edit, &params, &left)?;
     let note = insert(ctx, &edit, &params)?;
     // What takes the rest of a rate takes the rest of its tax base too, whatever rounding did before.
-    lines::insert(ctx, note, &rows, |percent, total| {
-        match left.get(&percent) {
-            Some(left) if left.total == -total => -left.net,
-            _ => lines::net(percent, total),
-        }
+    lines::insert(ctx, note, &rows, |percent, total| match left.get(&percent) {
+        Some(left) if left.total == -total => -left.net,
+        _ => lines::net(percent, total),
     })?;
     let number = number(ctx, note, ctx.today, ctx.today)?;
     let credit: i64 = -rows.iter().map(Line::total_cents).sum::<i64>();
@@ -126,22 +124,14 @@ fn left(ctx: &Ctx<'_>, id: InvoiceId) -> Result<BTreeMap<i64, Left>, ShopError> 
     let sql = "select l.vat_percent, sum(l.net_cents), sum(l.total_cents) from invoice_lines l
                join invoices i on i.id = l.invoice_id where i.id = ?1 or i.corrects_id = ?1 group by 1";
     let rows = ctx.all(sql, [id], |row| {
-        let left = Left {
-            net: row.get(1)?,
-            total: row.get(2)?,
-        };
+        let left = Left { net: row.get(1)?, total: row.get(2)? };
         Ok((row.get(0)?, left))
     })?;
     Ok(rows.into_iter().collect())
 }
 
 /// Makes the lines of the credit note, and refuses more than is left.
-fn rows(
-    ctx: &Ctx<'_>,
-    edit: &Edit,
-    params: &CreditParams,
-    left: &BTreeMap<i64, Left>,
-) -> Result<Vec<Line>, ShopError> {
+fn rows(ctx: &Ctx<'_>, edit: &Edit, params: &CreditParams, left: &BTreeMap<i64, Left>) -> Result<Vec<Line>, ShopError> {
     let most: i64 = left.values().map(|left| left.total).sum();
     if most <= 0 {
         return Err(ShopError::state(
@@ -152,9 +142,7 @@ fn rows(
     let (field, rows) = match (params.lines.is_empty(), params.amount_cents) {
         (false, None) => ("lines", pieces(ctx, edit.id, &params.lines)?),
         (true, None) => ("amount_cents", reductions(ctx, edit, most, left)?),
-        (true, Some(amount)) if amount <= most => {
-            ("amount_cents", reductions(ctx, edit, amount, left)?)
-        }
+        (true, Some(amount)) if amount <= most => ("amount_cents", reductions(ctx, edit, amount, left)?),
         (true, Some(amount)) => {
             let allowed = format!("up to {most}, what is left of the invoice");
             return Err(ShopError::invalid("amount_cents", amount, &allowed));
@@ -172,11 +160,7 @@ fn rows(
         return Ok(rows);
     }
     let allowed = format!("lines worth 1 to {most}, what is left; list discounts on them too");
-    Err(ShopError::invalid(
-        field,
-        format!("worth {credit} cents"),
-        &allowed,
-    ))
+    Err(ShopError::invalid(field, format!("worth {credit} cents"), &allowed))
 }
 
 /// Lines that take back pieces; each keeps the number of the invoice's line.
@@ -201,46 +185,28 @@ fn pieces(ctx: &Ctx<'_>, id: InvoiceId, wanted: &[CreditLine]) -> Result<Vec<Lin
                 quantity: row.get(4)?,
             })
         })?;
-        let found =
-            found.ok_or_else(|| ShopError::not_found("line", line, "invoices_get").at(&field))?;
+        let found = found.ok_or_else(|| ShopError::not_found("line", line, "invoices_get").at(&field))?;
         let quantity = quantity.unwrap_or(found.quantity);
         if quantity > found.quantity || quantity == 0 {
             let allowed = format!("up to {}, pieces not yet credited", found.quantity);
             let field = format!("lines[{index}].quantity");
             return Err(ShopError::invalid(&field, quantity, &allowed));
         }
-        rows.push(Line {
-            quantity: -quantity,
-            ..found
-        });
+        rows.push(Line { quantity: -quantity, ..found });
     }
     Ok(rows)
 }
 
 /// Lines that take back an amount, one per VAT rate, or all lines when nothing was credited before.
-fn reductions(
-    ctx: &Ctx<'_>,
-    edit: &Edit,
-    amount: i64,
-    left: &BTreeMap<i64, Left>,
-) -> Result<Vec<Line>, ShopError> {
-    let all: Vec<CreditLine> = ctx.all(
-        "select line from invoice_lines where invoice_id = ? order by line",
-        [edit.id],
-        |row| {
-            Ok(CreditLine {
-                line: row.get(0)?,
-                quantity: None,
-            })
-        },
-    )?;
+fn reductions(ctx: &Ctx<'_>, edit: &Edit, amount: i64, left: &BTreeMap<i64, Left>) -> Result<Vec<Line>, ShopError> {
+    let all: Vec<CreditLine> =
+        ctx.all("select line from invoice_lines where invoice_id = ? order by line", [edit.id], |row| {
+            Ok(CreditLine { line: row.get(0)?, quantity: None })
+        })?;
     if amount == edit.total_cents {
         return pieces(ctx, edit.id, &all);
     }
-    let totals = left
-        .iter()
-        .map(|(percent, left)| (*percent, left.total))
-        .collect();
+    let totals = left.iter().map(|(percent, left)| (*percent, left.total)).collect();
     // Their numbers follow those of the invoice, so they count as pieces of none of its lines.
     let start = all.last().map_or(0, |line| line.line);
     let number = edit.number.as_deref().unwrap_or_default();
@@ -290,15 +256,7 @@ fn pay_back(ctx: &Ctx<'_>, note: InvoiceId, edit: &Edit, cents: i64) -> Result<(
     ctx.run(
         "insert into payments (invoice_id, amount_cents, currency, method, paid_on, reference, user_id, created_at)
          values (?, ?, ?, 'bank_transfer', ?, ?, ?, ?)",
-        params![
-            note,
-            -cents,
-            edit.currency,
-            ctx.today,
-            reference,
-            ctx.user.id,
-            ctx.now()
-        ],
+        params![note, -cents, edit.currency, ctx.today, reference, ctx.user.id, ctx.now()],
     )?;
     Ok(())
 }

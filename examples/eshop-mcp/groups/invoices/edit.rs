@@ -33,14 +33,8 @@ pub(crate) struct Edit {
 ///
 /// # Errors
 /// `Refused` with `not_found` or `conflict`.
-pub(crate) fn open(
-    ctx: &Ctx<'_>,
-    id: InvoiceId,
-    expected: Option<Version>,
-    field: &str,
-) -> Result<Edit, ShopError> {
-    let sql =
-        "select kind, status, version, order_id, currency, total_cents, paid_cents, number, due_on
+pub(crate) fn open(ctx: &Ctx<'_>, id: InvoiceId, expected: Option<Version>, field: &str) -> Result<Edit, ShopError> {
+    let sql = "select kind, status, version, order_id, currency, total_cents, paid_cents, number, due_on
                from invoices where id = ?";
     let edit = ctx.one(sql, [id], |row| {
         Ok(Edit {
@@ -57,8 +51,7 @@ pub(crate) fn open(
             changes: Vec::new(),
         })
     })?;
-    let edit =
-        edit.ok_or_else(|| ShopError::not_found("invoice", id, "invoices_list").at(field))?;
+    let edit = edit.ok_or_else(|| ShopError::not_found("invoice", id, "invoices_list").at(field))?;
     Version::check(expected, edit.version, &format!("invoice {id}"))?;
     Ok(edit)
 }
@@ -74,13 +67,7 @@ impl Edit {
         }
         let words: Vec<&str> = states.iter().map(|status| status.as_str()).collect();
         Err(ShopError::state(
-            format!(
-                "{} {} is {}; this takes {}",
-                self.kind,
-                self.id,
-                self.status,
-                words.join(" or ")
-            ),
+            format!("{} {} is {}; this takes {}", self.kind, self.id, self.status, words.join(" or ")),
             hint,
         ))
     }
@@ -92,10 +79,9 @@ impl Edit {
     pub(crate) fn require_invoice(&self, hint: &str) -> Result<(), ShopError> {
         match self.kind {
             InvoiceKind::Invoice => Ok(()),
-            InvoiceKind::CreditNote => Err(ShopError::state(
-                format!("{} is a credit note; this takes an invoice", self.id),
-                hint,
-            )),
+            InvoiceKind::CreditNote => {
+                Err(ShopError::state(format!("{} is a credit note; this takes an invoice", self.id), hint))
+            }
         }
     }
 
@@ -105,12 +91,7 @@ impl Edit {
     }
 
     /// Records a change.
-    pub(crate) fn changed(
-        &mut self,
-        field: &str,
-        from: Option<impl ToString>,
-        to: Option<impl ToString>,
-    ) {
+    pub(crate) fn changed(&mut self, field: &str, from: Option<impl ToString>, to: Option<impl ToString>) {
         self.changes.push(Change::new(field, from, to));
     }
 
@@ -136,11 +117,7 @@ impl Edit {
             let before = self.paid_cents;
             self.changed("paid_cents", Some(before), Some(paid_cents));
         }
-        Ok(InvoiceChange {
-            invoice,
-            changes: self.changes,
-            follow_up,
-        })
+        Ok(InvoiceChange { invoice, changes: self.changes, follow_up })
     }
 }
 
@@ -149,10 +126,7 @@ impl Edit {
 /// # Errors
 /// `Db` when the database fails.
 pub(crate) fn touch(ctx: &Ctx<'_>, id: InvoiceId) -> Result<(), ShopError> {
-    ctx.run(
-        "update invoices set version = version + 1, updated_at = ? where id = ?",
-        params![ctx.now(), id],
-    )?;
+    ctx.run("update invoices set version = version + 1, updated_at = ? where id = ?", params![ctx.now(), id])?;
     Ok(())
 }
 
@@ -161,10 +135,7 @@ pub(crate) fn touch(ctx: &Ctx<'_>, id: InvoiceId) -> Result<(), ShopError> {
 /// # Errors
 /// `Db` when the database fails.
 pub(crate) fn settle_part(ctx: &Ctx<'_>, id: InvoiceId, cents: i64) -> Result<(), ShopError> {
-    ctx.run(
-        "update invoices set paid_cents = paid_cents + ? where id = ?",
-        params![cents, id],
-    )?;
+    ctx.run("update invoices set paid_cents = paid_cents + ? where id = ?", params![cents, id])?;
     ctx.run(
         "update invoices set status = 'paid' where id = ? and status = 'issued' and abs(paid_cents) >= abs(total_cents)",
         [id],
@@ -176,19 +147,11 @@ pub(crate) fn settle_part(ctx: &Ctx<'_>, id: InvoiceId, cents: i64) -> Result<()
 ///
 /// # Errors
 /// `Refused` with `invalid` when a paper with a later day has a number already.
-pub(crate) fn number(
-    ctx: &Ctx<'_>,
-    id: InvoiceId,
-    issued_on: Date,
-    due_on: Date,
-) -> Result<String, ShopError> {
+pub(crate) fn number(ctx: &Ctx<'_>, id: InvoiceId, issued_on: Date, due_on: Date) -> Result<String, ShopError> {
     let text = issued_on.to_string();
     let year = text.split('-').next().unwrap_or_default();
     let series = format!("{year}%");
-    let last: Option<Date> = ctx.value(
-        "select max(issued_on) from invoices where number like ?",
-        [&series],
-    )?;
+    let last: Option<Date> = ctx.value("select max(issued_on) from invoices where number like ?", [&series])?;
     if let Some(last) = last.filter(|last| *last > issued_on) {
         let allowed = format!("{last} or later, the day of the last number in {year}");
         return Err(ShopError::invalid("issued_on", issued_on, &allowed));

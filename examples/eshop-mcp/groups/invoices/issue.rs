@@ -71,9 +71,9 @@ pub(crate) fn issue(ctx: &Ctx<'_>, params: IssueParams) -> Result<Issued, ShopEr
     let left = edit.total_cents - taken_over_cents;
     let follow_up = match left {
         0 => None,
-        1.. => Some(format!(
-            "{left} cents are to be paid until {due_on}; record the money with invoices_payment_record"
-        )),
+        1.. => {
+            Some(format!("{left} cents are to be paid until {due_on}; record the money with invoices_payment_record"))
+        }
         _ => Some(format!("{} cents too much were paid: orders_refund", -left)),
     };
     let change = edit.close(ctx, &format!("issued as {symbol}"), follow_up)?;
@@ -90,17 +90,13 @@ pub(crate) fn issue(ctx: &Ctx<'_>, params: IssueParams) -> Result<Issued, ShopEr
 /// Refuses a draft whose order was cancelled or costs something else by now.
 fn require_same_total(ctx: &Ctx<'_>, edit: &Edit, order_id: OrderId) -> Result<(), ShopError> {
     let sql = "select status, total_cents from orders where id = ?";
-    let (status, total): (OrderStatus, i64) = ctx
-        .db
-        .query_row(sql, [order_id], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let (status, total): (OrderStatus, i64) =
+        ctx.db.query_row(sql, [order_id], |row| Ok((row.get(0)?, row.get(1)?)))?;
     if status != OrderStatus::Cancelled && total == edit.total_cents {
         return Ok(());
     }
     Err(ShopError::state(
-        format!(
-            "the draft bills {} cents, but order {order_id} is {status} and costs {total}",
-            edit.total_cents
-        ),
+        format!("the draft bills {} cents, but order {order_id} is {status} and costs {total}", edit.total_cents),
         "end the draft with `invoices_cancel` and make a new one with `invoices_create`",
     ))
 }
@@ -115,10 +111,7 @@ fn days(ctx: &Ctx<'_>, edit: &Edit, params: &IssueParams) -> Result<(Date, Date)
         "select payment_terms_days from customers c join invoices i on i.customer_id = c.id where i.id = ?",
         [edit.id],
     )?;
-    let due_on = params
-        .due_on
-        .or(edit.due_on)
-        .unwrap_or_else(|| issued_on.plus_days(terms.max(MIN_TERMS_DAYS)));
+    let due_on = params.due_on.or(edit.due_on).unwrap_or_else(|| issued_on.plus_days(terms.max(MIN_TERMS_DAYS)));
     if due_on < issued_on {
         let allowed = format!("{issued_on} or later, the day of issue");
         return Err(ShopError::invalid("due_on", due_on, &allowed));
@@ -135,10 +128,7 @@ fn take_over(ctx: &Ctx<'_>, edit: &Edit) -> Result<i64, ShopError> {
         "update payments set invoice_id = ? where order_id = ? and invoice_id is null",
         params![edit.id, order_id],
     )?;
-    ctx.value(
-        "select coalesce(sum(amount_cents), 0) from payments where invoice_id = ?",
-        [edit.id],
-    )
+    ctx.value("select coalesce(sum(amount_cents), 0) from payments where invoice_id = ?", [edit.id])
 }
 
 words!(/// Why the invoice is called off.
@@ -169,16 +159,10 @@ pub(crate) fn cancel(ctx: &Ctx<'_>, params: CancelParams) -> Result<InvoiceChang
         &[InvoiceStatus::Draft, InvoiceStatus::Issued],
         "a paid invoice is corrected with `invoices_credit_note_create`",
     )?;
-    let n_notes: i64 = ctx.value(
-        "select count(*) from invoices where corrects_id = ?",
-        [edit.id],
-    )?;
+    let n_notes: i64 = ctx.value("select count(*) from invoices where corrects_id = ?", [edit.id])?;
     if edit.paid_cents != 0 || n_notes > 0 {
         return Err(ShopError::state(
-            format!(
-                "invoice {} has {} cents settled and {n_notes} credit notes",
-                edit.id, edit.paid_cents
-            ),
+            format!("invoice {} has {} cents settled and {n_notes} credit notes", edit.id, edit.paid_cents),
             "take back what is left with `invoices_credit_note_create`",
         ));
     }
@@ -191,8 +175,6 @@ pub(crate) fn cancel(ctx: &Ctx<'_>, params: CancelParams) -> Result<InvoiceChang
         params![ctx.now(), reason, edit.id],
     )?;
     edit.changed("cancel_reason", None::<String>, Some(&reason));
-    let follow_up = edit
-        .order_id
-        .map(|order_id| format!("{order_id} can be billed again with invoices_create"));
+    let follow_up = edit.order_id.map(|order_id| format!("{order_id} can be billed again with invoices_create"));
     edit.close(ctx, &format!("cancelled: {reason}"), follow_up)
 }

@@ -94,11 +94,7 @@ pub(crate) fn spread(amount: i64, totals: &BTreeMap<i64, i64>) -> Vec<(i64, i64)
     let mut parts = Vec::new();
     for (index, (percent, total)) in totals.iter().enumerate() {
         let is_last = index + 1 == n_rates;
-        let part = if is_last {
-            left
-        } else {
-            share(amount, *total, whole)
-        };
+        let part = if is_last { left } else { share(amount, *total, whole) };
         left -= part;
         parts.push((*percent, part));
     }
@@ -116,18 +112,10 @@ pub(crate) fn per_rate(lines: &[Line]) -> BTreeMap<i64, i64> {
 }
 
 fn nets(lines: &[Line], net_of_rate: impl Fn(i64, i64) -> i64) -> Vec<i64> {
-    let mut nets: Vec<i64> = lines
-        .iter()
-        .map(|line| net(line.vat_percent, line.total_cents()))
-        .collect();
+    let mut nets: Vec<i64> = lines.iter().map(|line| net(line.vat_percent, line.total_cents())).collect();
     for (percent, total) in per_rate(lines) {
         let of_rate = |line: &&Line| line.vat_percent == percent;
-        let sum: i64 = lines
-            .iter()
-            .zip(&nets)
-            .filter(|(line, _)| of_rate(line))
-            .map(|(_, net)| net)
-            .sum();
+        let sum: i64 = lines.iter().zip(&nets).filter(|(line, _)| of_rate(line)).map(|(_, net)| net).sum();
         let last = lines.iter().rposition(|line| of_rate(&line));
         if let Some(net) = last.and_then(|last| nets.get_mut(last)) {
             *net += net_of_rate(percent, total) - sum;
@@ -144,9 +132,7 @@ mod tests {
 
     #[test]
     fn tax_bases_round_half_away_from_zero() {
-        for (percent, total, expected) in
-            [(21, 121, 100), (21, 100, 83), (21, -100, -83), (0, 7, 7)]
-        {
+        for (percent, total, expected) in [(21, 121, 100), (21, 100, 83), (21, -100, -83), (0, 7, 7)] {
             assert_eq!(net(percent, total), expected);
         }
     }

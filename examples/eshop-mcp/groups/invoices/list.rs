@@ -5,15 +5,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    common::{
-        Country, Currency, CustomerId, DateRange, Direction, Limit, MoneyRange, Offset, OrderId,
-        Sku,
-    },
+    common::{Country, Currency, CustomerId, DateRange, Direction, Limit, MoneyRange, Offset, OrderId, Sku},
     ctx::{Ctx, Listing},
     error::ShopError,
-    groups::invoices::view::{
-        CARD_COLUMNS, CARD_TABLES, InvoiceCard, InvoiceKind, InvoiceStatus, card,
-    },
+    groups::invoices::view::{CARD_COLUMNS, CARD_TABLES, InvoiceCard, InvoiceKind, InvoiceStatus, card},
     query::Filter,
     values::words,
 };
@@ -129,12 +124,7 @@ pub(crate) fn list(ctx: &Ctx<'_>, params: ListParams) -> Result<InvoicePage, Sho
             open_cents: row.get(7)?,
         })
     })?;
-    Ok(InvoicePage {
-        items: page.items,
-        total: page.total,
-        next_offset: page.next_offset,
-        sums,
-    })
+    Ok(InvoicePage { items: page.items, total: page.total, next_offset: page.next_offset, sums })
 }
 
 fn order(sort: InvoiceSort, direction: Direction) -> String {
@@ -149,16 +139,7 @@ fn order(sort: InvoiceSort, direction: Direction) -> String {
 fn filter(params: &ListParams) -> Result<Filter, ShopError> {
     let mut filter = Filter::default();
     if let Some(text) = &params.text {
-        filter.contains(
-            &[
-                "i.number",
-                "i.variable_symbol",
-                "i.note",
-                "c.name",
-                "c.email",
-            ],
-            text,
-        );
+        filter.contains(&["i.number", "i.variable_symbol", "i.note", "c.name", "c.email"], text);
     }
     filter.any("i.status", &params.status)?;
     filter.bind("i.kind = ?", params.kind.as_ref())?;

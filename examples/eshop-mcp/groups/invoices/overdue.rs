@@ -129,7 +129,8 @@ struct Aging {
 }
 
 /// Level and moment of the last reminder, joined to each invoice.
-const LAST: &str = "left join (select invoice_id, max(level) as level, max(sent_at) as sent_at from reminders group by 1) r
+const LAST: &str =
+    "left join (select invoice_id, max(level) as level, max(sent_at) as sent_at from reminders group by 1) r
     on r.invoice_id = i.id";
 
 pub(crate) fn list(ctx: &Ctx<'_>, params: OverdueParams) -> Result<OverduePage, ShopError> {
@@ -163,12 +164,7 @@ pub(crate) fn list(ctx: &Ctx<'_>, params: OverdueParams) -> Result<OverduePage, 
             open_cents: row.get(4)?,
         })
     })?;
-    Ok(OverduePage {
-        items: page.items,
-        total: page.total,
-        next_offset: page.next_offset,
-        aging,
-    })
+    Ok(OverduePage { items: page.items, total: page.total, next_offset: page.next_offset, aging })
 }
 
 fn filter(ctx: &Ctx<'_>, params: &OverdueParams) -> Result<Filter, ShopError> {
@@ -212,9 +208,7 @@ fn debt(row: &rusqlite::Row<'_>, today: Date) -> rusqlite::Result<Debt> {
     let invoice = card(row, today)?;
     let level: Option<i64> = row.get("level")?;
     let sent_at: Option<String> = row.get("sent_at")?;
-    let last_reminder = level
-        .zip(sent_at)
-        .map(|(level, sent_at)| Sent { level, sent_at });
+    let last_reminder = level.zip(sent_at).map(|(level, sent_at)| Sent { level, sent_at });
     let level = level.unwrap_or(0) + 1;
     let from = match &last_reminder {
         Some(last) => next_day(&last.sent_at),
@@ -223,14 +217,9 @@ fn debt(row: &rusqlite::Row<'_>, today: Date) -> rusqlite::Result<Debt> {
     Ok(Debt {
         age: age(invoice.days_overdue.unwrap_or(1)),
         invoice,
-        contact: Contact {
-            email: row.get("email")?,
-            phone: row.get("phone")?,
-        },
+        contact: Contact { email: row.get("email")?, phone: row.get("phone")? },
         last_reminder,
-        next_reminder: from
-            .filter(|_| level <= LAST_LEVEL)
-            .map(|from| Next { level, from }),
+        next_reminder: from.filter(|_| level <= LAST_LEVEL).map(|from| Next { level, from }),
     })
 }
 

@@ -5,9 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    common::{
-        Change, Currency, InvoiceId, Money, OrderId, OrderStatus, PaymentStatus, Version, first,
-    },
+    common::{Change, Currency, InvoiceId, Money, OrderId, OrderStatus, PaymentStatus, Version, first},
     ctx::{Ctx, Role},
     date::Date,
     error::ShopError,
@@ -111,15 +109,10 @@ fn on_invoice(ctx: &Ctx<'_>, id: InvoiceId, params: &PayParams) -> Result<Record
     let payment = insert(ctx, params, sign, Some(id), order_id)?;
     settle_part(ctx, id, sign * params.amount.cents)?;
     let mut changes = Vec::new();
-    let order = order_id
-        .map(|order_id| settle_order(ctx, order_id, &mut changes))
-        .transpose()?;
+    let order = order_id.map(|order_id| settle_order(ctx, order_id, &mut changes)).transpose()?;
     let left = edit.open_cents().abs() - params.amount.cents;
     let follow_up = (left > 0).then(|| format!("{left} cents are still open"));
-    let message = format!(
-        "{} cents by {}, {left} left",
-        params.amount.cents, params.method
-    );
+    let message = format!("{} cents by {}, {left} left", params.amount.cents, params.method);
     let mut change = edit.close(ctx, &message, follow_up)?;
     change.changes.append(&mut changes);
     Ok(Recorded {
@@ -134,8 +127,7 @@ fn on_invoice(ctx: &Ctx<'_>, id: InvoiceId, params: &PayParams) -> Result<Record
 
 /// Refuses money out without a manager, and more than the order's refunds.
 fn check_out(ctx: &Ctx<'_>, edit: &Edit, cents: i64) -> Result<(), ShopError> {
-    ctx.user
-        .check("invoices_payment_record for a credit note", Role::Manager)?;
+    ctx.user.check("invoices_payment_record for a credit note", Role::Manager)?;
     let Some(order_id) = edit.order_id else {
         return Ok(());
     };
@@ -144,9 +136,7 @@ fn check_out(ctx: &Ctx<'_>, edit: &Edit, cents: i64) -> Result<(), ShopError> {
         return Ok(());
     }
     Err(ShopError::state(
-        format!(
-            "{most} cents of {order_id} were refunded and settle no credit note yet, {cents} needed"
-        ),
+        format!("{most} cents of {order_id} were refunded and settle no credit note yet, {cents} needed"),
         "refund the order with `orders_refund` first",
     )
     .at("amount.cents"))
@@ -154,9 +144,8 @@ fn check_out(ctx: &Ctx<'_>, edit: &Edit, cents: i64) -> Result<(), ShopError> {
 
 fn on_order(ctx: &Ctx<'_>, id: OrderId, params: &PayParams) -> Result<Recorded, ShopError> {
     let sql = "select version, currency, status, total_cents from orders where id = ?";
-    let found: Option<(i64, Currency, OrderStatus, i64)> = ctx.one(sql, [id], |row| {
-        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
-    })?;
+    let found: Option<(i64, Currency, OrderStatus, i64)> =
+        ctx.one(sql, [id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
     let Some((version, currency, status, total)) = found else {
         return Err(ShopError::not_found("order", id, "orders_search").at("order_id"));
     };
@@ -166,8 +155,7 @@ fn on_order(ctx: &Ctx<'_>, id: OrderId, params: &PayParams) -> Result<Recorded, 
         let hint = "send the money back, or record it on the order it is for";
         return Err(ShopError::state(message, hint).at("order_id"));
     }
-    let sql =
-        "select id from invoices where order_id = ? and kind = 'invoice' and status = 'issued'";
+    let sql = "select id from invoices where order_id = ? and kind = 'invoice' and status = 'issued'";
     if let Some(invoice_id) = ctx.one(sql, [id], first::<InvoiceId>)? {
         let message = format!("order {id} has the open invoice {invoice_id}");
         let hint = format!("record the money on it: `invoice_id` {invoice_id}");
@@ -177,10 +165,7 @@ fn on_order(ctx: &Ctx<'_>, id: OrderId, params: &PayParams) -> Result<Recorded, 
     let payment = insert(ctx, params, 1, None, Some(id))?;
     let mut changes = Vec::new();
     let order = settle_order(ctx, id, &mut changes)?;
-    let message = format!(
-        "{} cents in advance by {}",
-        params.amount.cents, params.method
-    );
+    let message = format!("{} cents in advance by {}", params.amount.cents, params.method);
     ctx.log(id, &message)?;
     let is_next = status == OrderStatus::New && order.payment_status == PaymentStatus::Paid;
     Ok(Recorded {
@@ -194,16 +179,9 @@ fn on_order(ctx: &Ctx<'_>, id: OrderId, params: &PayParams) -> Result<Recorded, 
 }
 
 fn check_amount(params: &PayParams, currency: Currency, open_cents: i64) -> Result<(), ShopError> {
-    let Money {
-        cents,
-        currency: given,
-    } = params.amount;
+    let Money { cents, currency: given } = params.amount;
     if given != currency {
-        return Err(ShopError::invalid(
-            "amount.currency",
-            given,
-            currency.as_str(),
-        ));
+        return Err(ShopError::invalid("amount.currency", given, currency.as_str()));
     }
     if cents > open_cents {
         let allowed = format!("up to {open_cents}, what is open");
@@ -250,20 +228,13 @@ fn insert(
 }
 
 /// Sets the order's payment state from its payments; the order gets a new version when that changes it.
-fn settle_order(
-    ctx: &Ctx<'_>,
-    id: OrderId,
-    changes: &mut Vec<Change>,
-) -> Result<OrderPayment, ShopError> {
+fn settle_order(ctx: &Ctx<'_>, id: OrderId, changes: &mut Vec<Change>) -> Result<OrderPayment, ShopError> {
     let status = || ctx.value("select payment_status from orders where id = ?", [id]);
     let before: PaymentStatus = status()?;
     orders::settle(ctx, id)?;
     let after: PaymentStatus = status()?;
     if after != before {
-        ctx.run(
-            "update orders set version = version + 1, updated_at = ? where id = ?",
-            params![ctx.now(), id],
-        )?;
+        ctx.run("update orders set version = version + 1, updated_at = ? where id = ?", params![ctx.now(), id])?;
         let change = Change::new("order.payment_status", Some(before), Some(after));
         changes.push(change);
     }

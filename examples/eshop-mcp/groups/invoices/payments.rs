@@ -5,9 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    common::{
-        Currency, CustomerId, DateRange, Direction, InvoiceId, Limit, MoneyRange, Offset, OrderId,
-    },
+    common::{Currency, CustomerId, DateRange, Direction, InvoiceId, Limit, MoneyRange, Offset, OrderId},
     ctx::{Ctx, Listing},
     date::Date,
     error::ShopError,
@@ -118,7 +116,8 @@ pub(crate) const COLUMNS: &str = "p.id, case when p.amount_cents < 0 then 'out' 
     c.name as customer, p.reference, u.login, p.created_at";
 
 /// Tables of [`Payment`].
-pub(crate) const TABLES: &str = "payments p left join invoices i on i.id = p.invoice_id left join orders o on o.id = p.order_id
+pub(crate) const TABLES: &str =
+    "payments p left join invoices i on i.id = p.invoice_id left join orders o on o.id = p.order_id
     join customers c on c.id = coalesce(i.customer_id, o.customer_id) left join users u on u.id = p.user_id";
 
 pub(crate) fn list(ctx: &Ctx<'_>, params: PaymentsParams) -> Result<PaymentPage, ShopError> {
@@ -145,12 +144,7 @@ pub(crate) fn list(ctx: &Ctx<'_>, params: PaymentsParams) -> Result<PaymentPage,
             amount_cents: row.get(4)?,
         })
     })?;
-    Ok(PaymentPage {
-        items: page.items,
-        total: page.total,
-        next_offset: page.next_offset,
-        sums,
-    })
+    Ok(PaymentPage { items: page.items, total: page.total, next_offset: page.next_offset, sums })
 }
 
 fn filter(params: &PaymentsParams) -> Result<Filter, ShopError> {

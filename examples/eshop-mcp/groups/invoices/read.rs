@@ -10,8 +10,8 @@ use crate::{
     groups::invoices::{
         payments::{self, Payment},
         view::{
-            InvoiceCard, InvoiceKind, InvoiceLine, InvoiceStatus, Reminder, VatSum, card_of,
-            lines_of, reminders_of, vat_of,
+            InvoiceCard, InvoiceKind, InvoiceLine, InvoiceStatus, Reminder, VatSum, card_of, lines_of, reminders_of,
+            vat_of,
         },
     },
     values::words,
@@ -105,8 +105,7 @@ pub(crate) fn get(ctx: &Ctx<'_>, params: GetParams) -> Result<InvoiceSheet, Shop
     let reminders = reminders_of(ctx, id)?;
     let credit_notes = credit_notes_of(ctx, id)?;
     let next_steps = next_steps(&invoice);
-    let sql =
-        "select variable_symbol, note, cancelled_at, cancel_reason from invoices where id = ?";
+    let sql = "select variable_symbol, note, cancelled_at, cancel_reason from invoices where id = ?";
     Ok(ctx.db.query_row(sql, [id], |row| {
         Ok(InvoiceSheet {
             invoice,
@@ -132,15 +131,9 @@ fn find(ctx: &Ctx<'_>, params: GetParams) -> Result<InvoiceId, ShopError> {
         (None, Some(number)) => {
             let sql = "select id from invoices where number = ?";
             let id = ctx.one(sql, [&number], |row| row.get(0))?;
-            id.ok_or_else(|| {
-                ShopError::not_found("invoice number", number, "invoices_list").at("number")
-            })
+            id.ok_or_else(|| ShopError::not_found("invoice number", number, "invoices_list").at("number"))
         }
-        _ => Err(ShopError::invalid(
-            "id",
-            "not the only one of `id` and `number`",
-            "exactly one of them",
-        )),
+        _ => Err(ShopError::invalid("id", "not the only one of `id` and `number`", "exactly one of them")),
     }
 }
 

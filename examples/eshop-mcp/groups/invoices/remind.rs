@@ -75,9 +75,8 @@ pub(crate) fn send(ctx: &Ctx<'_>, params: RemindParams) -> Result<Reminded, Shop
     let from = before.last().map(|last| last.level);
     edit.changed("reminder_level", from, Some(level));
     let is_last = level == LAST_LEVEL;
-    let follow_up = is_last.then(|| {
-        "no reminder is left: call the customer, and plan it with core_task_create".to_owned()
-    });
+    let follow_up =
+        is_last.then(|| "no reminder is left: call the customer, and plan it with core_task_create".to_owned());
     let text = format!("reminder {level} by {} to {recipient}", params.channel);
     let change = edit.close(ctx, &text, follow_up)?;
     Ok(Reminded {
@@ -102,10 +101,7 @@ pub(crate) fn send(ctx: &Ctx<'_>, params: RemindParams) -> Result<Reminded, Shop
 /// Refuses what is not overdue.
 fn days_overdue(ctx: &Ctx<'_>, edit: &Edit) -> Result<i64, ShopError> {
     edit.require_invoice("a credit note is the shop's own debt")?;
-    edit.require(
-        &[InvoiceStatus::Issued],
-        "see `invoices_overdue_list` for those that are owed",
-    )?;
+    edit.require(&[InvoiceStatus::Issued], "see `invoices_overdue_list` for those that are owed")?;
     let days = edit.due_on.map_or(0, |due| ctx.today.days_since(due));
     if days > 0 {
         return Ok(days);
@@ -117,12 +113,7 @@ fn days_overdue(ctx: &Ctx<'_>, edit: &Edit) -> Result<i64, ShopError> {
     ))
 }
 
-fn next_level(
-    ctx: &Ctx<'_>,
-    edit: &Edit,
-    before: &[Reminder],
-    params: &RemindParams,
-) -> Result<i64, ShopError> {
+fn next_level(ctx: &Ctx<'_>, edit: &Edit, before: &[Reminder], params: &RemindParams) -> Result<i64, ShopError> {
     let level = before.iter().map(|last| last.level).max().unwrap_or(0) + 1;
     if level > LAST_LEVEL {
         return Err(ShopError::state(
@@ -173,9 +164,7 @@ fn recipient(ctx: &Ctx<'_>, id: InvoiceId, channel: ReminderChannel) -> Result<S
               where a.customer_id = c.id and a.kind = 'billing' order by a.is_default desc, a.id limit 1)"
         }
     };
-    let sql = format!(
-        "select {column} from invoices i join customers c on c.id = i.customer_id where i.id = ?"
-    );
+    let sql = format!("select {column} from invoices i join customers c on c.id = i.customer_id where i.id = ?");
     let recipient: Option<String> = ctx.value(&sql, [id])?;
     recipient.ok_or_else(|| {
         ShopError::state(

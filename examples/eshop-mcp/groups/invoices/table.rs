@@ -2,9 +2,7 @@
 
 use crate::{
     ctx::Role,
-    groups::invoices::{
-        create, credit, issue, list, overdue, pay, payments, read as sheet, remind,
-    },
+    groups::invoices::{create, credit, issue, list, overdue, pay, payments, read as sheet, remind},
     tool::{Effect, Entry, NONE, Spec, read, write},
 };
 
@@ -77,16 +75,7 @@ fn debts() -> Vec<Entry> {
 }
 
 fn spec(name: &'static str, title: &'static str, [does, when, limits]: [&'static str; 3]) -> Spec {
-    Spec {
-        name,
-        title,
-        does,
-        when,
-        effects: NONE,
-        limits,
-        effect: Effect::Read,
-        role: Role::Viewer,
-    }
+    Spec { name, title, does, when, effects: NONE, limits, effect: Effect::Read, role: Role::Viewer }
 }
 
 fn papers() -> Vec<Entry> {

@@ -168,9 +168,7 @@ pub(crate) fn card(row: &Row<'_>, today: Date) -> rusqlite::Result<InvoiceCard> 
         },
         issued_on: row.get("issued_on")?,
         due_on,
-        days_overdue: due_on
-            .map(|due| today.days_since(due))
-            .filter(|days| is_owed && *days > 0),
+        days_overdue: due_on.map(|due| today.days_since(due)).filter(|days| is_owed && *days > 0),
         created_at: row.get("created_at")?,
     })
 }
@@ -232,16 +230,10 @@ pub(crate) fn lines_of(ctx: &Ctx<'_>, id: InvoiceId) -> Result<Vec<InvoiceLine>,
 /// # Errors
 /// `Db` when the database fails.
 pub(crate) fn vat_of(ctx: &Ctx<'_>, id: InvoiceId) -> Result<Vec<VatSum>, ShopError> {
-    let sql =
-        "select vat_percent, sum(net_cents), sum(vat_cents), sum(total_cents) from invoice_lines
+    let sql = "select vat_percent, sum(net_cents), sum(vat_cents), sum(total_cents) from invoice_lines
                where invoice_id = ? group by vat_percent order by vat_percent desc";
     ctx.all(sql, params![id], |row| {
-        Ok(VatSum {
-            percent: row.get(0)?,
-            net_cents: row.get(1)?,
-            vat_cents: row.get(2)?,
-            total_cents: row.get(3)?,
-        })
+        Ok(VatSum { percent: row.get(0)?, net_cents: row.get(1)?, vat_cents: row.get(2)?, total_cents: row.get(3)? })
     })
 }
 
@@ -250,8 +242,7 @@ pub(crate) fn vat_of(ctx: &Ctx<'_>, id: InvoiceId) -> Result<Vec<VatSum>, ShopEr
 /// # Errors
 /// `Db` when the database fails.
 pub(crate) fn reminders_of(ctx: &Ctx<'_>, id: InvoiceId) -> Result<Vec<Reminder>, ShopError> {
-    let sql =
-        "select r.level, r.channel, r.fee_cents, r.message, r.sent_at, u.login from reminders r
+    let sql = "select r.level, r.channel, r.fee_cents, r.message, r.sent_at, u.login from reminders r
                left join users u on u.id = r.user_id where r.invoice_id = ? order by r.id";
     ctx.all(sql, params![id], |row| {
         Ok(Reminder {

@@ -35,11 +35,7 @@ pub(crate) struct CancelParams {
 
 /// What is cancelled along with the order: table, states that can still be, name of the change.
 const ALONG: [(&str, &str, &str); 3] = [
-    (
-        "delivery_lists",
-        "('draft', 'picking', 'confirmed')",
-        "delivery_lists",
-    ),
+    ("delivery_lists", "('draft', 'picking', 'confirmed')", "delivery_lists"),
     ("shipments", "('created')", "shipments"),
     ("invoices", "('draft')", "invoices"),
 ];
@@ -47,13 +43,7 @@ const ALONG: [(&str, &str, &str); 3] = [
 pub(crate) fn cancel(ctx: &Ctx<'_>, params: CancelParams) -> Result<OrderChange, ShopError> {
     let mut edit = open(ctx, params.id, params.expected_version)?;
     edit.require(
-        &[
-            OrderStatus::New,
-            OrderStatus::Confirmed,
-            OrderStatus::OnHold,
-            OrderStatus::Picking,
-            OrderStatus::Packed,
-        ],
+        &[OrderStatus::New, OrderStatus::Confirmed, OrderStatus::OnHold, OrderStatus::Picking, OrderStatus::Packed],
         "after it has left use `orders_status_change` to returned, then `orders_refund`",
     )?;
     stock::release_all(ctx, edit.id, edit.warehouse_id)?;
@@ -79,15 +69,7 @@ pub(crate) fn cancel(ctx: &Ctx<'_>, params: CancelParams) -> Result<OrderChange,
             edit.changed(field, None::<i64>, Some(format!("{n_rows} cancelled")));
         }
     }
-    let is_paid = matches!(
-        edit.payment,
-        PaymentStatus::Paid | PaymentStatus::Partial | PaymentStatus::PartRefunded
-    );
+    let is_paid = matches!(edit.payment, PaymentStatus::Paid | PaymentStatus::Partial | PaymentStatus::PartRefunded);
     let follow_up = is_paid.then(|| "pay the money back with orders_refund".to_owned());
-    edit.close(
-        ctx,
-        "status",
-        &format!("{from} -> cancelled: {reason}"),
-        follow_up,
-    )
+    edit.close(ctx, "status", &format!("{from} -> cancelled: {reason}"), follow_up)
 }

@@ -6,8 +6,8 @@ use serde::Deserialize;
 
 use crate::{
     common::{
-        Address, Currency, CustomerId, OrderId, OrderStatus, PaymentMethod, PaymentStatus,
-        SalesChannel, Sku, Warehouse, first,
+        Address, Currency, CustomerId, OrderId, OrderStatus, PaymentMethod, PaymentStatus, SalesChannel, Sku,
+        Warehouse, first,
     },
     ctx::Ctx,
     error::ShopError,
@@ -99,25 +99,12 @@ pub(crate) fn create(ctx: &Ctx<'_>, params: CreateParams) -> Result<OrderChange,
     recompute(ctx, id)?;
     shipping(ctx, id, &params, &buyer)?;
     credit(ctx, id, &params, &buyer)?;
-    event(
-        ctx,
-        id,
-        "placed",
-        &format!("placed through {} by {}", params.channel, ctx.user.login),
-    )?;
+    event(ctx, id, "placed", &format!("placed through {} by {}", params.channel, ctx.user.login))?;
     ctx.log(id, "order created")?;
-    let needs_money = matches!(
-        params.payment_method,
-        PaymentMethod::Card | PaymentMethod::BankTransfer
-    );
-    let follow_up = needs_money.then(|| {
-        "record the payment with invoices_payment_record before confirming the order".to_owned()
-    });
-    Ok(OrderChange {
-        order: state_of(ctx, id)?,
-        changes: Vec::new(),
-        follow_up,
-    })
+    let needs_money = matches!(params.payment_method, PaymentMethod::Card | PaymentMethod::BankTransfer);
+    let follow_up =
+        needs_money.then(|| "record the payment with invoices_payment_record before confirming the order".to_owned());
+    Ok(OrderChange { order: state_of(ctx, id)?, changes: Vec::new(), follow_up })
 }
 
 fn buyer(ctx: &Ctx<'_>, params: &CreateParams) -> Result<Buyer, ShopError> {
@@ -138,59 +125,32 @@ fn buyer(ctx: &Ctx<'_>, params: &CreateParams) -> Result<Buyer, ShopError> {
     let default = |kind: &str| -> Result<i64, ShopError> {
         let sql = "select id from addresses where customer_id = ? and kind = ? order by is_default desc, id limit 1";
         ctx.one(sql, params![id, kind], first)?.ok_or_else(|| {
-            ShopError::state(
-                format!("customer {id} has no {kind} address"),
-                "add one with `customers_address_add`",
-            )
+            ShopError::state(format!("customer {id} has no {kind} address"), "add one with `customers_address_add`")
         })
     };
     let shipping_id = match &params.shipping_address {
         Some(address) => add_address(ctx, id.0, address)?,
         None => default("shipping")?,
     };
-    Ok(Buyer {
-        currency,
-        credit_limit_cents,
-        billing_id: default("billing")?,
-        shipping_id,
-    })
+    Ok(Buyer { currency, credit_limit_cents, billing_id: default("billing")?, shipping_id })
 }
 
 /// Adds a shipping address that is not the default one.
 ///
 /// # Errors
 /// `Db` when the database fails.
-pub(crate) fn add_address(
-    ctx: &Ctx<'_>,
-    customer_id: i64,
-    address: &Address,
-) -> Result<i64, ShopError> {
+pub(crate) fn add_address(ctx: &Ctx<'_>, customer_id: i64, address: &Address) -> Result<i64, ShopError> {
     ctx.insert(
         "insert into addresses (customer_id, kind, name, street, city, postcode, country) values (?, 'shipping', ?, ?, ?, ?, ?)",
         params![customer_id, address.name, address.street, address.city, address.postcode, address.country],
     )
 }
 
-fn lines(
-    ctx: &Ctx<'_>,
-    id: OrderId,
-    params: &CreateParams,
-    buyer: &Buyer,
-    warehouse_id: i64,
-) -> Result<(), ShopError> {
+fn lines(ctx: &Ctx<'_>, id: OrderId, params: &CreateParams, buyer: &Buyer, warehouse_id: i64) -> Result<(), ShopError> {
     for (index, line) in params.lines.iter().enumerate() {
         let field = format!("lines[{index}].sku");
-        if params
-            .lines
-            .iter()
-            .take(index)
-            .any(|other| other.sku == line.sku)
-        {
-            return Err(ShopError::invalid(
-                &field,
-                &line.sku.0,
-                "each SKU once, with the whole quantity",
-            ));
+        if params.lines.iter().take(index).any(|other| other.sku == line.sku) {
+            return Err(ShopError::invalid(&field, &line.sku.0, "each SKU once, with the whole quantity"));
         }
         let variant = stock::sellable(ctx, &line.sku, &field)?;
         stock::reserve(ctx, variant.id, warehouse_id, line.quantity)
@@ -206,35 +166,19 @@ fn lines(
     Ok(())
 }
 
-fn shipping(
-    ctx: &Ctx<'_>,
-    id: OrderId,
-    params: &CreateParams,
-    buyer: &Buyer,
-) -> Result<(), ShopError> {
+fn shipping(ctx: &Ctx<'_>, id: OrderId, params: &CreateParams, buyer: &Buyer) -> Result<(), ShopError> {
     let Some(carrier) = &params.carrier else {
         return Ok(());
     };
-    let country: String = ctx.value(
-        "select country from addresses where id = ?",
-        [buyer.shipping_id],
-    )?;
+    let country: String = ctx.value("select country from addresses where id = ?", [buyer.shipping_id])?;
     let goods = ctx.value("select items_cents from orders where id = ?", [id])?;
     let (carrier_id, cents) = price::shipping(ctx, carrier, &country, goods, buyer.currency)?;
-    ctx.run(
-        "update orders set carrier_id = ?, shipping_cents = ? where id = ?",
-        params![carrier_id, cents, id],
-    )?;
+    ctx.run("update orders set carrier_id = ?, shipping_cents = ? where id = ?", params![carrier_id, cents, id])?;
     recompute(ctx, id)
 }
 
 /// Refuses an order on invoice that would exceed the customer's credit limit.
-fn credit(
-    ctx: &Ctx<'_>,
-    id: OrderId,
-    params: &CreateParams,
-    buyer: &Buyer,
-) -> Result<(), ShopError> {
+fn credit(ctx: &Ctx<'_>, id: OrderId, params: &CreateParams, buyer: &Buyer) -> Result<(), ShopError> {
     if params.payment_method != PaymentMethod::Invoice {
         return Ok(());
     }

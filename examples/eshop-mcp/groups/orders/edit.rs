@@ -37,13 +37,8 @@ pub(crate) struct Edit {
 ///
 /// # Errors
 /// `Refused` with `not_found` or `conflict`.
-pub(crate) fn open(
-    ctx: &Ctx<'_>,
-    id: OrderId,
-    expected: Option<Version>,
-) -> Result<Edit, ShopError> {
-    let sql =
-        "select status, version, customer_id, warehouse_id, currency, total_cents, refunded_cents,
+pub(crate) fn open(ctx: &Ctx<'_>, id: OrderId, expected: Option<Version>) -> Result<Edit, ShopError> {
+    let sql = "select status, version, customer_id, warehouse_id, currency, total_cents, refunded_cents,
                    payment_method, payment_status from orders where id = ?";
     let edit = ctx.one(sql, [id], |row| {
         Ok(Edit {
@@ -61,8 +56,7 @@ pub(crate) fn open(
             changes: Vec::new(),
         })
     })?;
-    let mut edit =
-        edit.ok_or_else(|| ShopError::not_found("order", id, "orders_search").at("id"))?;
+    let mut edit = edit.ok_or_else(|| ShopError::not_found("order", id, "orders_search").at("id"))?;
     Version::check(expected, edit.version, &format!("order {id}"))?;
     edit.taken = stock::taken(ctx, id)?;
     Ok(edit)
@@ -78,15 +72,7 @@ impl Edit {
             return Ok(());
         }
         let words: Vec<&str> = states.iter().map(|status| status.as_str()).collect();
-        Err(ShopError::state(
-            format!(
-                "order {} is {}; this takes {}",
-                self.id,
-                self.status,
-                words.join(", ")
-            ),
-            hint,
-        ))
+        Err(ShopError::state(format!("order {} is {}; this takes {}", self.id, self.status, words.join(", ")), hint))
     }
 
     /// Refuses when lines may no longer change.
@@ -94,34 +80,19 @@ impl Edit {
     /// # Errors
     /// `Refused` with `state`.
     pub(crate) fn require_open(&self) -> Result<(), ShopError> {
-        let open = [
-            OrderStatus::New,
-            OrderStatus::Confirmed,
-            OrderStatus::OnHold,
-        ];
-        self.require(
-            &open,
-            "put it on hold with `orders_status_change` while it is picking, or create a new order",
-        )?;
+        let open = [OrderStatus::New, OrderStatus::Confirmed, OrderStatus::OnHold];
+        self.require(&open, "put it on hold with `orders_status_change` while it is picking, or create a new order")?;
         if self.taken == 0 {
             return Ok(());
         }
         Err(ShopError::state(
-            format!(
-                "{} pieces of order {} were taken from the shelf",
-                self.taken, self.id
-            ),
+            format!("{} pieces of order {} were taken from the shelf", self.taken, self.id),
             "put them back with `deliverylists_cancel`, or create a new order",
         ))
     }
 
     /// Records a change.
-    pub(crate) fn changed(
-        &mut self,
-        field: &str,
-        from: Option<impl ToString>,
-        to: Option<impl ToString>,
-    ) {
+    pub(crate) fn changed(&mut self, field: &str, from: Option<impl ToString>, to: Option<impl ToString>) {
         self.changes.push(Change::new(field, from, to));
     }
 
@@ -135,10 +106,7 @@ impl Edit {
         Ok(match over {
             0 => None,
             1.. => Some(format!("{over} cents too much were paid: orders_refund")),
-            _ => Some(format!(
-                "{} cents are to be paid yet: invoices_payment_record",
-                -over
-            )),
+            _ => Some(format!("{} cents are to be paid yet: invoices_payment_record", -over)),
         })
     }
 
@@ -153,10 +121,7 @@ impl Edit {
         message: &str,
         follow_up: Option<String>,
     ) -> Result<OrderChange, ShopError> {
-        ctx.run(
-            "update orders set version = version + 1, updated_at = ? where id = ?",
-            params![ctx.now(), self.id],
-        )?;
+        ctx.run("update orders set version = version + 1, updated_at = ? where id = ?", params![ctx.now(), self.id])?;
         event(ctx, self.id, kind, message)?;
         ctx.log(self.id, message)?;
         let order = state_of(ctx, self.id)?;
@@ -172,11 +137,7 @@ impl Edit {
             Some(follow_up) => Some(follow_up),
             None => self.difference(ctx, &order)?,
         };
-        Ok(OrderChange {
-            order,
-            changes: self.changes,
-            follow_up,
-        })
+        Ok(OrderChange { order, changes: self.changes, follow_up })
     }
 }
 
@@ -184,12 +145,7 @@ impl Edit {
 ///
 /// # Errors
 /// `Db` when the database fails.
-pub(crate) fn event(
-    ctx: &Ctx<'_>,
-    id: OrderId,
-    kind: &str,
-    message: &str,
-) -> Result<(), ShopError> {
+pub(crate) fn event(ctx: &Ctx<'_>, id: OrderId, kind: &str, message: &str) -> Result<(), ShopError> {
     ctx.run(
         "insert into order_events (order_id, at, user_id, kind, message) values (?, ?, ?, ?, ?)",
         params![id, ctx.now(), ctx.user.id, kind, message],
@@ -226,10 +182,7 @@ pub(crate) fn recompute(ctx: &Ctx<'_>, id: OrderId) -> Result<(), ShopError> {
 /// # Errors
 /// `Db` when the database fails.
 pub(crate) fn paid_cents(ctx: &Ctx<'_>, id: OrderId) -> Result<i64, ShopError> {
-    ctx.value(
-        "select coalesce(sum(amount_cents), 0) from payments where order_id = ?",
-        [id],
-    )
+    ctx.value("select coalesce(sum(amount_cents), 0) from payments where order_id = ?", [id])
 }
 
 /// Sets the payment state from the payments, unless money went back already.

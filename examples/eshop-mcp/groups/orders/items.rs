@@ -34,15 +34,11 @@ pub(crate) fn add(ctx: &Ctx<'_>, params: AddParams) -> Result<OrderChange, ShopE
     let mut edit = open(ctx, params.id, params.expected_version)?;
     edit.require_open()?;
     let variant = stock::sellable(ctx, &params.sku, "sku")?;
-    stock::reserve(ctx, variant.id, edit.warehouse_id, params.quantity)
-        .map_err(|error| error.at("quantity"))?;
+    stock::reserve(ctx, variant.id, edit.warehouse_id, params.quantity).map_err(|error| error.at("quantity"))?;
     let list_cents = price::unit_cents(ctx, variant.id, edit.customer_id, edit.currency)?;
     let unit_cents = params.unit_cents.unwrap_or(list_cents);
     if unit_cents != list_cents {
-        ctx.user.check(
-            "orders_item_add with `unit_cents`",
-            crate::ctx::Role::Manager,
-        )?;
+        ctx.user.check("orders_item_add with `unit_cents`", crate::ctx::Role::Manager)?;
     }
     let same: Option<(i64, i64, i64)> = ctx.one(
         "select line, quantity, unit_cents from order_items where order_id = ? and variant_id = ? and unit_cents = ?",
@@ -54,10 +50,8 @@ pub(crate) fn add(ctx: &Ctx<'_>, params: AddParams) -> Result<OrderChange, ShopE
             set_quantity(ctx, &mut edit, line, before, before + params.quantity)?;
         }
         None => {
-            let line: i64 = ctx.value(
-                "select coalesce(max(line), 0) + 1 from order_items where order_id = ?",
-                [edit.id],
-            )?;
+            let line: i64 =
+                ctx.value("select coalesce(max(line), 0) + 1 from order_items where order_id = ?", [edit.id])?;
             ctx.run(
                 "insert into order_items (order_id, line, variant_id, quantity, unit_cents, total_cents, vat_percent, cost_cents)
                  values (?1, ?2, ?3, ?4, ?5, ?4 * ?5, ?6, ?7)",
@@ -96,10 +90,7 @@ pub(crate) fn remove(ctx: &Ctx<'_>, params: RemoveParams) -> Result<OrderChange,
         let allowed = format!("1 to {most}, what the line has and was not refunded");
         return Err(ShopError::invalid("quantity", quantity, &allowed));
     }
-    let left: i64 = ctx.value(
-        "select sum(quantity) from order_items where order_id = ?",
-        [edit.id],
-    )?;
+    let left: i64 = ctx.value("select sum(quantity) from order_items where order_id = ?", [edit.id])?;
     if left == quantity {
         return Err(ShopError::state(
             format!("order {} would be left without lines", edit.id),
@@ -112,27 +103,12 @@ pub(crate) fn remove(ctx: &Ctx<'_>, params: RemoveParams) -> Result<OrderChange,
         ctx.run("delete from discounts where item_id = ?", [line.item_id])?;
         ctx.run("delete from order_items where id = ?", [line.item_id])?;
         let removed = format!("{quantity} x {}", line.sku);
-        edit.changed(
-            &format!("lines[{}]", params.line),
-            Some(removed),
-            None::<i64>,
-        );
+        edit.changed(&format!("lines[{}]", params.line), Some(removed), None::<i64>);
     } else {
-        set_quantity(
-            ctx,
-            &mut edit,
-            params.line,
-            line.quantity,
-            line.quantity - quantity,
-        )?;
+        set_quantity(ctx, &mut edit, params.line, line.quantity, line.quantity - quantity)?;
     }
     recompute(ctx, edit.id)?;
-    edit.close(
-        ctx,
-        "item",
-        &format!("removed {quantity} x {}", line.sku),
-        None,
-    )
+    edit.close(ctx, "item", &format!("removed {quantity} x {}", line.sku), None)
 }
 
 /// A line as writes need it.
@@ -163,22 +139,11 @@ pub(crate) fn find(ctx: &Ctx<'_>, id: OrderId, line: i64, field: &str) -> Result
             refunded_quantity: row.get(5)?,
         })
     })?;
-    found.ok_or_else(|| {
-        ShopError::not_found("line", format!("{line} in {id}"), "orders_get").at(field)
-    })
+    found.ok_or_else(|| ShopError::not_found("line", format!("{line} in {id}"), "orders_get").at(field))
 }
 
-fn set_quantity(
-    ctx: &Ctx<'_>,
-    edit: &mut Edit,
-    line: i64,
-    from: i64,
-    to: i64,
-) -> Result<(), ShopError> {
-    ctx.run(
-        "update order_items set quantity = ? where order_id = ? and line = ?",
-        params![to, edit.id, line],
-    )?;
+fn set_quantity(ctx: &Ctx<'_>, edit: &mut Edit, line: i64, from: i64, to: i64) -> Result<(), ShopError> {
+    ctx.run("update order_items set quantity = ? where order_id = ? and line = ?", params![to, edit.id, line])?;
     edit.changed(&format!("lines[{line}].quantity"), Some(from), Some(to));
     Ok(())
 }
@@ -192,9 +157,6 @@ pub(crate) fn trim_lists(ctx: &Ctx<'_>, item_id: i64, left: i64) -> Result<(), S
         "update delivery_list_items set quantity = min(quantity, ?2), picked = min(picked, ?2) where order_item_id = ?1",
         [item_id, left],
     )?;
-    ctx.run(
-        "delete from delivery_list_items where order_item_id = ? and quantity = 0",
-        [item_id],
-    )?;
+    ctx.run("delete from delivery_list_items where order_item_id = ? and quantity = 0", [item_id])?;
     Ok(())
 }

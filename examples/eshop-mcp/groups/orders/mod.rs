@@ -23,5 +23,5 @@ mod update;
 mod view;
 
 pub(crate) use edit::{event, open, paid_cents, settle};
-pub(crate) use stock::{contents, take, untake};
+pub(crate) use stock::{contents, expire, release, reserve, take, untake, warehouse_id};
 pub(crate) use table::tools;

@@ -9,11 +9,7 @@ use crate::{
 };
 
 /// Orders from this amount on ship free: hundredths by currency.
-const FREE_SHIPPING: [(Currency, i64); 3] = [
-    (Currency::Czk, 200_000),
-    (Currency::Eur, 8000),
-    (Currency::Pln, 35_000),
-];
+const FREE_SHIPPING: [(Currency, i64); 3] = [(Currency::Czk, 200_000), (Currency::Eur, 8000), (Currency::Pln, 35_000)];
 
 /// Finds today's price of a variant in the customer's price list.
 ///
@@ -29,11 +25,7 @@ pub(crate) fn unit_cents(
                where p.variant_id = ?1 and c.id = ?2 and p.currency = ?3 and p.valid_from <= ?4
                  and (p.valid_to is null or p.valid_to >= ?4)
                order by p.valid_from desc, p.id desc limit 1";
-    let price = ctx.one(
-        sql,
-        params![variant_id, customer_id, currency, ctx.today],
-        first,
-    )?;
+    let price = ctx.one(sql, params![variant_id, customer_id, currency, ctx.today], first)?;
     price.ok_or_else(|| {
         ShopError::state(
             format!("there is no price in {currency} for this customer's price list"),
@@ -54,27 +46,19 @@ pub(crate) fn shipping(
     currency: Currency,
 ) -> Result<(i64, i64), ShopError> {
     let sql = "select id, price_cents, countries from carriers where code = ?";
-    let found: Option<(i64, i64, String)> = ctx.one(sql, [carrier], |row| {
-        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-    })?;
+    let found: Option<(i64, i64, String)> =
+        ctx.one(sql, [carrier], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     let Some((id, price_czk, countries)) = found else {
-        return Err(
-            ShopError::not_found("carrier", carrier, "balikobot_carriers_list").at("carrier"),
-        );
+        return Err(ShopError::not_found("carrier", carrier, "balikobot_carriers_list").at("carrier"));
     };
     if !countries.split(',').any(|c| c == country) {
         let allowed = format!("a carrier for {country}; {carrier} delivers to {countries}");
         return Err(ShopError::invalid("carrier", carrier, &allowed));
     }
-    let is_free = FREE_SHIPPING
-        .iter()
-        .any(|(c, from)| *c == currency && goods_cents >= *from);
+    let is_free = FREE_SHIPPING.iter().any(|(c, from)| *c == currency && goods_cents >= *from);
     if is_free {
         return Ok((id, 0));
     }
-    let czk_micro: i64 = ctx.value(
-        "select czk_micro from currencies where code = ?",
-        [currency],
-    )?;
+    let czk_micro: i64 = ctx.value("select czk_micro from currencies where code = ?", [currency])?;
     Ok((id, price_czk * 1_000_000 / czk_micro / 10 * 10))
 }

@@ -64,18 +64,14 @@ pub(crate) fn get(ctx: &Ctx<'_>, params: GetParams) -> Result<OrderSheet, ShopEr
     let discounts = discounts_of(ctx, id)?;
     let lines = lines_of(ctx, id)?;
     let papers = papers_of(ctx, id)?;
-    let parts = ctx.all(
-        "select id from orders where parent_id = ? order by id",
-        [id],
-        |r| r.get(0),
-    )?;
-    let (billing_id, shipping_id): (i64, i64) = ctx.db.query_row(
-        "select billing_address_id, shipping_address_id from orders where id = ?",
-        [id],
-        |row| Ok((row.get(0)?, row.get(1)?)),
-    )?;
+    let parts = ctx.all("select id from orders where parent_id = ? order by id", [id], |r| r.get(0))?;
+    let (billing_id, shipping_id): (i64, i64) =
+        ctx.db.query_row("select billing_address_id, shipping_address_id from orders where id = ?", [id], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?;
     let (billing, shipping) = (address(ctx, billing_id)?, address(ctx, shipping_id)?);
-    let sql = "select k.code, o.customer_note, o.internal_note, o.parent_id, o.shipped_at, o.delivered_at, o.cancelled_at,
+    let sql =
+        "select k.code, o.customer_note, o.internal_note, o.parent_id, o.shipped_at, o.delivered_at, o.cancelled_at,
                    o.cancel_reason from orders o left join carriers k on k.id = o.carrier_id where o.id = ?";
     Ok(ctx.db.query_row(sql, [id], |row| {
         Ok(OrderSheet {

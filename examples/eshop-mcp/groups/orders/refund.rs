@@ -43,16 +43,10 @@ pub(crate) struct DiscountParams {
 pub(crate) fn discount(ctx: &Ctx<'_>, params: DiscountParams) -> Result<OrderChange, ShopError> {
     let mut edit = open(ctx, params.id, params.expected_version)?;
     edit.require_open()?;
-    let line = params
-        .line
-        .map(|line| find(ctx, edit.id, line, "line"))
-        .transpose()?;
+    let line = params.line.map(|line| find(ctx, edit.id, line, "line")).transpose()?;
     let base = match &line {
         Some(line) => line.total_cents,
-        None => ctx.value(
-            "select items_cents - discount_cents from orders where id = ?",
-            [edit.id],
-        )?,
+        None => ctx.value("select items_cents - discount_cents from orders where id = ?", [edit.id])?,
     };
     let amount = match (params.percent, params.amount_cents) {
         (Some(percent), None) => base * percent / 100,
@@ -83,9 +77,7 @@ pub(crate) fn discount(ctx: &Ctx<'_>, params: DiscountParams) -> Result<OrderCha
         ],
     )?;
     recompute(ctx, edit.id)?;
-    let place = params
-        .line
-        .map_or_else(|| "order".to_owned(), |line| format!("lines[{line}]"));
+    let place = params.line.map_or_else(|| "order".to_owned(), |line| format!("lines[{line}]"));
     edit.changed(&format!("{place}.discount"), None::<i64>, Some(amount));
     let message = format!("discount on {place}: {}", params.reason);
     edit.close(ctx, "discount", &message, None)
@@ -143,15 +135,9 @@ fn original() -> RefundMethod {
 
 pub(crate) fn refund(ctx: &Ctx<'_>, params: RefundParams) -> Result<OrderChange, ShopError> {
     let mut edit = open(ctx, params.id, params.expected_version)?;
-    if !matches!(
-        edit.payment,
-        PaymentStatus::Paid | PaymentStatus::Partial | PaymentStatus::PartRefunded
-    ) {
+    if !matches!(edit.payment, PaymentStatus::Paid | PaymentStatus::Partial | PaymentStatus::PartRefunded) {
         return Err(ShopError::state(
-            format!(
-                "order {} is {}: there is nothing to pay back",
-                edit.id, edit.payment
-            ),
+            format!("order {} is {}: there is nothing to pay back", edit.id, edit.payment),
             "before payment use `orders_discount_apply` or `orders_cancel`",
         ));
     }
@@ -161,15 +147,8 @@ pub(crate) fn refund(ctx: &Ctx<'_>, params: RefundParams) -> Result<OrderChange,
         let allowed = format!("up to {most}, what was paid and not yet refunded");
         return Err(ShopError::invalid("amount_cents", amount, &allowed));
     }
-    let status = if amount == most {
-        PaymentStatus::Refunded
-    } else {
-        PaymentStatus::PartRefunded
-    };
-    ctx.run(
-        "update refunds set amount_cents = ? where id = ?",
-        [amount, refund_id],
-    )?;
+    let status = if amount == most { PaymentStatus::Refunded } else { PaymentStatus::PartRefunded };
+    ctx.run("update refunds set amount_cents = ? where id = ?", [amount, refund_id])?;
     ctx.run(
         "update orders set refunded_cents = refunded_cents + ?, payment_status = ? where id = ?",
         params![amount, status, edit.id],
@@ -180,12 +159,8 @@ pub(crate) fn refund(ctx: &Ctx<'_>, params: RefundParams) -> Result<OrderChange,
         "select count(*) from invoices where order_id = ? and kind = 'invoice' and status in ('issued', 'paid')",
         [edit.id],
     )?;
-    let follow_up =
-        (invoiced > 0).then(|| "correct the invoice with invoices_credit_note_create".to_owned());
-    let message = format!(
-        "refunded {amount} cents by {}: {}",
-        params.method, params.reason
-    );
+    let follow_up = (invoiced > 0).then(|| "correct the invoice with invoices_credit_note_create".to_owned());
+    let message = format!("refunded {amount} cents by {}: {}", params.method, params.reason);
     edit.close(ctx, "refund", &message, follow_up)
 }
 
@@ -199,11 +174,7 @@ fn begin(ctx: &Ctx<'_>, edit: &Edit, params: &RefundParams) -> Result<(i64, i64)
         (false, None) => refund_lines(ctx, edit, params, refund_id)?,
         (true, Some(amount)) if !params.restock => amount,
         (true, Some(_)) => {
-            return Err(ShopError::invalid(
-                "restock",
-                "true",
-                "false when `lines` is absent",
-            ));
+            return Err(ShopError::invalid("restock", "true", "false when `lines` is absent"));
         }
         _ => {
             return Err(ShopError::invalid(
@@ -216,12 +187,7 @@ fn begin(ctx: &Ctx<'_>, edit: &Edit, params: &RefundParams) -> Result<(i64, i64)
     Ok((refund_id, amount))
 }
 
-fn refund_lines(
-    ctx: &Ctx<'_>,
-    edit: &Edit,
-    params: &RefundParams,
-    refund_id: i64,
-) -> Result<i64, ShopError> {
+fn refund_lines(ctx: &Ctx<'_>, edit: &Edit, params: &RefundParams, refund_id: i64) -> Result<i64, ShopError> {
     let (items, discount, has_left): (i64, i64, bool) = ctx.db.query_row(
         "select items_cents, discount_cents, shipped_at is not null from orders where id = ?",
         [edit.id],

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     common::{
-        Country, Currency, DateRange, Limit, MoneyRange, Offset, OrderStatus, PaymentMethod,
-        PaymentStatus, SalesChannel, Sku, Warehouse,
+        Country, Currency, DateRange, Limit, MoneyRange, Offset, OrderStatus, PaymentMethod, PaymentStatus,
+        SalesChannel, Sku, Warehouse,
     },
     ctx::{Ctx, Listing},
     error::ShopError,
@@ -95,28 +95,15 @@ pub(crate) fn search(ctx: &Ctx<'_>, params: SearchParams) -> Result<Found, ShopE
         filter.to_sql()
     );
     let sums = ctx.all(&sql, params_from_iter(&filter.values), |row| {
-        Ok(Sum {
-            currency: row.get(0)?,
-            status: row.get(1)?,
-            orders: row.get(2)?,
-            total_cents: row.get(3)?,
-        })
+        Ok(Sum { currency: row.get(0)?, status: row.get(1)?, orders: row.get(2)?, total_cents: row.get(3)? })
     })?;
-    Ok(Found {
-        items: page.items,
-        total: page.total,
-        next_offset: page.next_offset,
-        sums,
-    })
+    Ok(Found { items: page.items, total: page.total, next_offset: page.next_offset, sums })
 }
 
 fn filter(ctx: &Ctx<'_>, params: &SearchParams) -> Result<Filter, ShopError> {
     let mut filter = Filter::default();
     if let Some(text) = &params.text {
-        filter.contains(
-            &["c.name", "c.email", "o.customer_note", "o.internal_note"],
-            text,
-        );
+        filter.contains(&["c.name", "c.email", "o.customer_note", "o.internal_note"], text);
     }
     filter.any("o.status", &params.status)?;
     filter.any("o.channel", &params.channel)?;
@@ -127,21 +114,10 @@ fn filter(ctx: &Ctx<'_>, params: &SearchParams) -> Result<Filter, ShopError> {
         "o.id in (select order_id from order_items i join variants v on v.id = i.variant_id where v.sku = ?)",
         sku,
     )?;
-    filter.bind(
-        "(select country from addresses a where a.id = o.shipping_address_id) = ?",
-        params.country.as_ref(),
-    )?;
+    filter.bind("(select country from addresses a where a.id = o.shipping_address_id) = ?", params.country.as_ref())?;
     filter.bind("w.code = ?", params.warehouse.as_ref())?;
-    filter.bind(
-        "o.carrier_id = (select id from carriers where code = ?)",
-        params.carrier.as_ref(),
-    )?;
-    filter.money(
-        "o.total_cents",
-        "o.currency",
-        "total",
-        params.total.as_ref(),
-    )?;
+    filter.bind("o.carrier_id = (select id from carriers where code = ?)", params.carrier.as_ref())?;
+    filter.money("o.total_cents", "o.currency", "total", params.total.as_ref())?;
     filter.days("o.placed_at", "placed", params.placed.as_ref())?;
     filter.days("o.shipped_at", "shipped", params.shipped.as_ref())?;
     if let Some(days) = params.waiting_days {

@@ -56,10 +56,7 @@ pub(crate) fn split(ctx: &Ctx<'_>, params: SplitParams) -> Result<Split, ShopErr
     edit.require_open()?;
     if edit.refunded_cents > 0 {
         return Err(ShopError::state(
-            format!(
-                "order {} was refunded in part, which cannot be divided",
-                edit.id
-            ),
+            format!("order {} was refunded in part, which cannot be divided", edit.id),
             "ship it whole, or cancel it and create two orders",
         ));
     }
@@ -68,41 +65,22 @@ pub(crate) fn split(ctx: &Ctx<'_>, params: SplitParams) -> Result<Split, ShopErr
     for (index, line) in params.lines.iter().enumerate() {
         move_line(ctx, &mut edit, part, line, index)?;
     }
-    let left: i64 = ctx.value(
-        "select count(*) from order_items where order_id = ?",
-        [edit.id],
-    )?;
+    let left: i64 = ctx.value("select count(*) from order_items where order_id = ?", [edit.id])?;
     if left == 0 {
-        return Err(ShopError::invalid(
-            "lines",
-            "all of the order",
-            "a part of it: something must stay",
-        ));
+        return Err(ShopError::invalid("lines", "all of the order", "a part of it: something must stay"));
     }
     recompute(ctx, part)?;
     move_payments(ctx, edit.id, part)?;
     recompute(ctx, edit.id)?;
-    event(
-        ctx,
-        part,
-        "placed",
-        &format!("split from {}: {}", edit.id, params.reason),
-    )?;
+    event(ctx, part, "placed", &format!("split from {}: {}", edit.id, params.reason))?;
     let message = format!("split off {part}: {}", params.reason);
     let change = edit.close(ctx, "split", &message, None)?;
-    Ok(Split {
-        order: change.order,
-        part: state_of(ctx, part)?,
-        changes: change.changes,
-    })
+    Ok(Split { order: change.order, part: state_of(ctx, part)?, changes: change.changes })
 }
 
 /// A fixed amount belongs to neither half by rule, so a person has to decide first.
 fn refuse_fixed_discounts(ctx: &Ctx<'_>, id: OrderId) -> Result<(), ShopError> {
-    let n_fixed: i64 = ctx.value(
-        "select count(*) from discounts where order_id = ? and percent is null",
-        [id],
-    )?;
+    let n_fixed: i64 = ctx.value("select count(*) from discounts where order_id = ? and percent is null", [id])?;
     if n_fixed == 0 {
         return Ok(());
     }
@@ -135,10 +113,9 @@ fn move_payments(ctx: &Ctx<'_>, id: OrderId, part: OrderId) -> Result<(), ShopEr
     let part_cents: i64 = ctx.value("select total_cents from orders where id = ?", [part])?;
     let share = paid_cents(ctx, id)?.min(part_cents);
     if share > 0 {
-        for (order, cents, text) in [
-            (id, -share, format!("moved to {part}")),
-            (part, share, format!("moved from {id}")),
-        ] {
+        for (order, cents, text) in
+            [(id, -share, format!("moved to {part}")), (part, share, format!("moved from {id}"))]
+        {
             ctx.run(
                 "insert into payments (order_id, amount_cents, currency, method, paid_on, reference, user_id, created_at)
                  select ?1, ?2, currency, method, ?4, ?3, ?5, ?6 from payments where order_id = ?7 order by id limit 1",
@@ -149,22 +126,12 @@ fn move_payments(ctx: &Ctx<'_>, id: OrderId, part: OrderId) -> Result<(), ShopEr
     settle(ctx, part)
 }
 
-fn move_line(
-    ctx: &Ctx<'_>,
-    edit: &mut Edit,
-    part: OrderId,
-    line: &SplitLine,
-    index: usize,
-) -> Result<(), ShopError> {
+fn move_line(ctx: &Ctx<'_>, edit: &mut Edit, part: OrderId, line: &SplitLine, index: usize) -> Result<(), ShopError> {
     let found = find(ctx, edit.id, line.line, &format!("lines[{index}].line"))?;
     let quantity = line.quantity.unwrap_or(found.quantity);
     if quantity > found.quantity {
         let allowed = format!("1 to {}, what the line has", found.quantity);
-        return Err(ShopError::invalid(
-            &format!("lines[{index}].quantity"),
-            quantity,
-            &allowed,
-        ));
+        return Err(ShopError::invalid(&format!("lines[{index}].quantity"), quantity, &allowed));
     }
     let number = i64::try_from(index).unwrap_or(i64::MAX) + 1;
     let item_id = ctx.insert(
@@ -182,16 +149,9 @@ fn move_line(
         ctx.run("delete from discounts where item_id = ?", [found.item_id])?;
         ctx.run("delete from order_items where id = ?", [found.item_id])?;
     } else {
-        ctx.run(
-            "update order_items set quantity = quantity - ? where id = ?",
-            [quantity, found.item_id],
-        )?;
+        ctx.run("update order_items set quantity = quantity - ? where id = ?", [quantity, found.item_id])?;
     }
     let (before, after) = (found.quantity, found.quantity - quantity);
-    edit.changed(
-        &format!("lines[{}].quantity", line.line),
-        Some(before),
-        Some(after),
-    );
+    edit.changed(&format!("lines[{}].quantity", line.line), Some(before), Some(after));
     Ok(())
 }

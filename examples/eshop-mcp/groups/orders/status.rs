@@ -75,28 +75,17 @@ pub(crate) fn change(ctx: &Ctx<'_>, params: StatusParams) -> Result<OrderChange,
     match to {
         OrderStatus::Shipped => {
             stock::ship_all(ctx, edit.id, edit.warehouse_id)?;
-            ctx.run(
-                "update orders set shipped_at = ? where id = ?",
-                params![now, edit.id],
-            )?;
+            ctx.run("update orders set shipped_at = ? where id = ?", params![now, edit.id])?;
         }
         OrderStatus::Delivered => {
-            ctx.run(
-                "update orders set delivered_at = ? where id = ?",
-                params![now, edit.id],
-            )?;
+            ctx.run("update orders set delivered_at = ? where id = ?", params![now, edit.id])?;
         }
         _ => {}
     }
-    ctx.run(
-        "update orders set status = ? where id = ?",
-        params![to, edit.id],
-    )?;
+    ctx.run("update orders set status = ? where id = ?", params![to, edit.id])?;
     let from = edit.status;
     edit.changed("status", Some(from), Some(to));
-    let reason = params
-        .reason
-        .map_or_else(String::new, |reason| format!(": {reason}"));
+    let reason = params.reason.map_or_else(String::new, |reason| format!(": {reason}"));
     let follow_up = match (to, edit.method) {
         (OrderStatus::Packed, _) => Some("create the parcel with balikobot_shipment_create"),
         (OrderStatus::Delivered, PaymentMethod::Cod) => {
@@ -105,12 +94,7 @@ pub(crate) fn change(ctx: &Ctx<'_>, params: StatusParams) -> Result<OrderChange,
         (OrderStatus::Returned, _) => Some("refund and restock with orders_refund"),
         _ => None,
     };
-    edit.close(
-        ctx,
-        "status",
-        &format!("{from} -> {to}{reason}"),
-        follow_up.map(str::to_owned),
-    )
+    edit.close(ctx, "status", &format!("{from} -> {to}{reason}"), follow_up.map(str::to_owned))
 }
 
 fn check(edit: &Edit, to: OrderStatus, reason: Option<&str>) -> Result<(), ShopError> {
@@ -122,29 +106,16 @@ fn check(edit: &Edit, to: OrderStatus, reason: Option<&str>) -> Result<(), ShopE
         } else {
             format!("from {} it can go to {}", edit.status, words.join(" or "))
         };
-        let message = format!(
-            "order {} is {} and cannot become {to}",
-            edit.id, edit.status
-        );
+        let message = format!("order {} is {} and cannot become {to}", edit.id, edit.status);
         return Err(ShopError::state(message, hint).at("to"));
     }
     if matches!(to, OrderStatus::OnHold | OrderStatus::Returned) && reason.is_none() {
-        return Err(ShopError::invalid(
-            "reason",
-            "missing",
-            "a reason, because somebody will ask",
-        ));
+        return Err(ShopError::invalid("reason", "missing", "a reason, because somebody will ask"));
     }
-    let pays_first = matches!(
-        edit.method,
-        PaymentMethod::Card | PaymentMethod::BankTransfer
-    );
+    let pays_first = matches!(edit.method, PaymentMethod::Card | PaymentMethod::BankTransfer);
     if to == OrderStatus::Confirmed && pays_first && edit.payment == PaymentStatus::Unpaid {
         return Err(ShopError::state(
-            format!(
-                "order {} is paid by {} and nothing has come in",
-                edit.id, edit.method
-            ),
+            format!("order {} is paid by {} and nothing has come in", edit.id, edit.method),
             "record the payment with `invoices_payment_record`, or change the method with `orders_update`",
         ));
     }

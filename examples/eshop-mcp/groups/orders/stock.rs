@@ -21,15 +21,10 @@ pub(crate) struct Variant {
 /// # Errors
 /// `Refused` with `not_found` or `state`.
 pub(crate) fn sellable(ctx: &Ctx<'_>, sku: &Sku, field: &str) -> Result<Variant, ShopError> {
-    let sql =
-        "select v.id, p.vat_percent, v.cost_cents, p.status = 'active' and v.status = 'active'
+    let sql = "select v.id, p.vat_percent, v.cost_cents, p.status = 'active' and v.status = 'active'
                from variants v join products p on p.id = v.product_id where v.sku = ?";
     let found = ctx.one(sql, [&sku.0], |row| {
-        let variant = Variant {
-            id: row.get(0)?,
-            vat_percent: row.get(1)?,
-            cost_cents: row.get(2)?,
-        };
+        let variant = Variant { id: row.get(0)?, vat_percent: row.get(1)?, cost_cents: row.get(2)? };
         Ok((variant, row.get::<_, bool>(3)?))
     })?;
     match found {
@@ -51,16 +46,32 @@ pub(crate) fn warehouse_id(ctx: &Ctx<'_>, code: &str) -> Result<i64, ShopError> 
     ctx.value("select id from warehouses where code = ?", [code])
 }
 
+/// Lets reservations by hand go whose last day has passed.
+///
+/// Reads call it too, so that they show what the next write will find; their transaction is rolled back.
+///
+/// # Errors
+/// `Db` when the database fails.
+pub(crate) fn expire(ctx: &Ctx<'_>) -> Result<(), ShopError> {
+    let over = "r.variant_id = stock.variant_id and r.warehouse_id = stock.warehouse_id and r.status = 'active' and r.expires_on < ?1";
+    ctx.run(
+        &format!(
+            "update stock set version = version + 1,
+                 reserved = reserved - (select sum(r.quantity) from reservations r where {over})
+             where exists (select 1 from reservations r where {over})"
+        ),
+        [ctx.today],
+    )?;
+    ctx.run("update reservations set status = 'released' where status = 'active' and expires_on < ?", [ctx.today])?;
+    Ok(())
+}
+
 /// Sets pieces aside.
 ///
 /// # Errors
 /// `Refused` with `state` when too few are free; the hint says where there are enough.
-pub(crate) fn reserve(
-    ctx: &Ctx<'_>,
-    variant_id: i64,
-    warehouse_id: i64,
-    quantity: i64,
-) -> Result<(), ShopError> {
+pub(crate) fn reserve(ctx: &Ctx<'_>, variant_id: i64, warehouse_id: i64, quantity: i64) -> Result<(), ShopError> {
+    expire(ctx)?;
     let n_rows = ctx.run(
         "update stock set reserved = reserved + ?3, version = version + 1
          where variant_id = ?1 and warehouse_id = ?2 and on_hand - reserved >= ?3",
@@ -89,22 +100,14 @@ pub(crate) fn reserve(
         }
         None => "none is free anywhere; take fewer, or see `store_reorder_suggest`".to_owned(),
     };
-    Err(ShopError::state(
-        format!("{sku} in {code}: {free} free, {quantity} needed"),
-        hint,
-    ))
+    Err(ShopError::state(format!("{sku} in {code}: {free} free, {quantity} needed"), hint))
 }
 
 /// Gives back pieces that were set aside.
 ///
 /// # Errors
 /// `Db` when the database fails.
-pub(crate) fn release(
-    ctx: &Ctx<'_>,
-    variant_id: i64,
-    warehouse_id: i64,
-    quantity: i64,
-) -> Result<(), ShopError> {
+pub(crate) fn release(ctx: &Ctx<'_>, variant_id: i64, warehouse_id: i64, quantity: i64) -> Result<(), ShopError> {
     ctx.run(
         "update stock set reserved = reserved - ?3, version = version + 1 where variant_id = ?1 and warehouse_id = ?2",
         params![variant_id, warehouse_id, quantity],
@@ -225,11 +228,7 @@ pub(crate) fn contents(ctx: &Ctx<'_>, id: OrderId) -> Result<Vec<Contents>, Shop
         [id],
         |row| {
             let (quantity, taken): (i64, i64) = (row.get(1)?, row.get(2)?);
-            Ok(Contents {
-                variant_id: row.get(0)?,
-                waiting: quantity - taken,
-                taken,
-            })
+            Ok(Contents { variant_id: row.get(0)?, waiting: quantity - taken, taken })
         },
     )
 }

@@ -2,9 +2,7 @@
 
 use crate::{
     ctx::Role,
-    groups::orders::{
-        cancel, create, items, list, read as sheet, refund, search, split, status, timeline, update,
-    },
+    groups::orders::{cancel, create, items, list, read as sheet, refund, search, split, status, timeline, update},
     tool::{Effect, Entry, NONE, Spec, read, write},
 };
 
@@ -78,16 +76,7 @@ fn sheets() -> Vec<Entry> {
 }
 
 fn spec(name: &'static str, title: &'static str, [does, when, limits]: [&'static str; 3]) -> Spec {
-    Spec {
-        name,
-        title,
-        does,
-        when,
-        effects: NONE,
-        limits,
-        effect: Effect::Read,
-        role: Role::Viewer,
-    }
+    Spec { name, title, does, when, effects: NONE, limits, effect: Effect::Read, role: Role::Viewer }
 }
 
 fn takes() -> Vec<Entry> {

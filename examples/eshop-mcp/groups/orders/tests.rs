@@ -6,8 +6,7 @@ use crate::{ctx::Role, error::Code, testkit::TestShop};
 
 /// Code of the first order for which the condition holds.
 fn order(shop: &TestShop, condition: &str) -> String {
-    let sql =
-        format!("select printf('ORD-%06d', id) from orders where {condition} order by id limit 1");
+    let sql = format!("select printf('ORD-%06d', id) from orders where {condition} order by id limit 1");
     shop.sql(&sql, [])
 }
 
@@ -47,24 +46,18 @@ fn assert_stock_agrees(shop: &TestShop) {
 #[test]
 fn list_filters_sorts_and_pages() {
     let mut shop = TestShop::new();
-    let first = shop.ok(
-        "orders_list",
-        json!({"status": ["delivered"], "sort": "total_cents", "direction": "asc", "limit": 5}),
-    );
+    let first =
+        shop.ok("orders_list", json!({"status": ["delivered"], "sort": "total_cents", "direction": "asc", "limit": 5}));
     assert_eq!(first["next_offset"], 5);
-    let cents =
-        |page: &Value, at: usize| page["items"][at]["totals"]["total_cents"].as_i64().unwrap();
+    let cents = |page: &Value, at: usize| page["items"][at]["totals"]["total_cents"].as_i64().unwrap();
     assert!(cents(&first, 0) <= cents(&first, 4));
-    let second = shop.ok("orders_list", json!({"status": ["delivered"], "sort": "total_cents", "direction": "asc", "limit": 5, "offset": 5}));
-    assert!(cents(&first, 4) <= cents(&second, 0));
-    let november = shop.ok(
+    let second = shop.ok(
         "orders_list",
-        json!({"placed": {"from": "2026-11-01"}, "limit": 1}),
+        json!({"status": ["delivered"], "sort": "total_cents", "direction": "asc", "limit": 5, "offset": 5}),
     );
-    let expected: i64 = shop.sql(
-        "select count(*) from orders where placed_at >= '2026-11-01'",
-        [],
-    );
+    assert!(cents(&first, 4) <= cents(&second, 0));
+    let november = shop.ok("orders_list", json!({"placed": {"from": "2026-11-01"}, "limit": 1}));
+    let expected: i64 = shop.sql("select count(*) from orders where placed_at >= '2026-11-01'", []);
     assert_eq!(november["total"], expected);
 }
 
@@ -81,10 +74,7 @@ fn get_shows_lines_that_add_up_and_next_states() {
     let id = with_lines(&shop);
     let sheet = shop.ok("orders_get", json!({"id": id}));
     let lines = sheet["lines"].as_array().unwrap();
-    let sum: i64 = lines
-        .iter()
-        .map(|line| line["total_cents"].as_i64().unwrap())
-        .sum();
+    let sum: i64 = lines.iter().map(|line| line["total_cents"].as_i64().unwrap()).sum();
     assert_eq!(sheet["order"]["totals"]["items_cents"], sum);
     assert_eq!(sheet["next_statuses"], json!(["picking", "on_hold"]));
     shop.refused("orders_get", Code::NotFound, json!({"id": "ORD-999999"}));
@@ -98,12 +88,7 @@ fn search_combines_conditions_and_sums_matches() {
         "orders_search",
         json!({"country": "SK", "payment_status": ["paid"], "total": {"min_cents": 10_000, "currency": "EUR"}, "limit": 100}),
     );
-    let n_matches: i64 = found["sums"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|s| s["orders"].as_i64().unwrap())
-        .sum();
+    let n_matches: i64 = found["sums"].as_array().unwrap().iter().map(|s| s["orders"].as_i64().unwrap()).sum();
     assert_eq!(found["total"], n_matches);
     assert!(n_matches > 0);
     let waiting = shop.ok("orders_search", json!({"waiting_days": 1}));
@@ -122,10 +107,7 @@ fn timeline_joins_all_sources_in_order() {
     for kind in ["status", "invoice", "shipment"] {
         assert!(kinds.contains(&kind), "{kinds:?}");
     }
-    let only = shop.ok(
-        "orders_timeline",
-        json!({"id": id, "kinds": ["shipment"], "limit": 1, "newest_first": true}),
-    );
+    let only = shop.ok("orders_timeline", json!({"id": id, "kinds": ["shipment"], "limit": 1, "newest_first": true}));
     assert_eq!(only["is_cut"], true);
 }
 
@@ -138,12 +120,7 @@ fn create_reserves_the_pieces_and_prices_them() {
         json!({"customer_id": "CUS-0001", "lines": [{"sku": sku, "quantity": 2}], "payment_method": "cod", "carrier": "dpx"}),
     );
     assert_eq!(answer["result"]["order"]["status"], "new");
-    assert!(
-        answer["result"]["order"]["totals"]["items_cents"]
-            .as_i64()
-            .unwrap()
-            > 0
-    );
+    assert!(answer["result"]["order"]["totals"]["items_cents"].as_i64().unwrap() > 0);
     assert_eq!(reserved(&shop), before + 2);
     assert_stock_agrees(&shop);
 }
@@ -159,11 +136,7 @@ fn create_refuses_more_than_is_free_and_says_how_much_is() {
         json!({"customer_id": "CUS-0001", "lines": lines, "payment_method": "cod"}),
     );
     assert_eq!(refusal.field.as_deref(), Some("lines[0].quantity"));
-    assert!(
-        refusal.message.contains("free, 500 needed"),
-        "{}",
-        refusal.message
-    );
+    assert!(refusal.message.contains("free, 500 needed"), "{}", refusal.message);
 }
 
 #[test]
@@ -181,20 +154,10 @@ fn create_on_invoice_stops_at_the_credit_limit() {
 fn update_moves_reserved_pieces_and_lists_changes() {
     let mut shop = TestShop::new();
     let id = with_lines(&shop);
-    let answer = shop.ok(
-        "orders_update",
-        json!({"id": id, "customer_note": "Ring twice.", "expected_version": 1}),
-    );
-    assert_eq!(
-        answer["result"]["changes"],
-        json!([{"field": "customer_note", "to": "Ring twice."}])
-    );
+    let answer = shop.ok("orders_update", json!({"id": id, "customer_note": "Ring twice.", "expected_version": 1}));
+    assert_eq!(answer["result"]["changes"], json!([{"field": "customer_note", "to": "Ring twice."}]));
     assert_eq!(answer["result"]["order"]["version"], 2);
-    shop.refused(
-        "orders_update",
-        Code::State,
-        json!({"id": id, "customer_note": "Ring twice."}),
-    );
+    shop.refused("orders_update", Code::State, json!({"id": id, "customer_note": "Ring twice."}));
     let sku = free_sku(&shop);
     let made = shop.ok(
         "orders_create",
@@ -202,10 +165,7 @@ fn update_moves_reserved_pieces_and_lists_changes() {
     );
     let made = &made["result"]["order"]["id"];
     shop.ok("orders_item_remove", json!({"id": id, "line": 1}));
-    let moved = shop.ok(
-        "orders_update",
-        json!({"id": made, "warehouse": "BRN", "internal_note": "x"}),
-    );
+    let moved = shop.ok("orders_update", json!({"id": made, "warehouse": "BRN", "internal_note": "x"}));
     assert_eq!(moved["result"]["changes"].as_array().unwrap().len(), 1);
     assert_stock_agrees(&shop);
 }
@@ -214,15 +174,9 @@ fn update_moves_reserved_pieces_and_lists_changes() {
 fn a_stale_version_is_a_conflict_that_gives_the_current_one() {
     let mut shop = TestShop::new();
     let id = with_lines(&shop);
-    shop.ok(
-        "orders_update",
-        json!({"id": id, "internal_note": "a", "expected_version": 1}),
-    );
-    let refusal = shop.refused(
-        "orders_update",
-        Code::Conflict,
-        json!({"id": id, "internal_note": "b", "expected_version": 1}),
-    );
+    shop.ok("orders_update", json!({"id": id, "internal_note": "a", "expected_version": 1}));
+    let refusal =
+        shop.refused("orders_update", Code::Conflict, json!({"id": id, "internal_note": "b", "expected_version": 1}));
     assert_eq!(refusal.current_version, Some(2));
 }
 
@@ -234,37 +188,22 @@ fn an_order_cannot_be_shipped_twice() {
     shop.ok("orders_status_change", json!({"id": id, "to": "shipped"}));
     assert!(shop.sql::<i64>("select sum(on_hand) from stock", []) < before);
     assert_stock_agrees(&shop);
-    let refusal = shop.refused(
-        "orders_status_change",
-        Code::State,
-        json!({"id": id, "to": "shipped"}),
-    );
-    assert_eq!(
-        refusal.hint,
-        "from shipped it can go to delivered or returned"
-    );
+    let refusal = shop.refused("orders_status_change", Code::State, json!({"id": id, "to": "shipped"}));
+    assert_eq!(refusal.hint, "from shipped it can go to delivered or returned");
 }
 
 #[test]
 fn hold_takes_a_reason_and_confirming_takes_the_money() {
     let mut shop = TestShop::new();
     let id = with_lines(&shop);
-    let refusal = shop.refused(
-        "orders_status_change",
-        Code::Invalid,
-        json!({"id": id, "to": "on_hold"}),
-    );
+    let refusal = shop.refused("orders_status_change", Code::Invalid, json!({"id": id, "to": "on_hold"}));
     assert_eq!(refusal.field.as_deref(), Some("reason"));
     let made = shop.ok(
         "orders_create",
         json!({"customer_id": "CUS-0001", "lines": [{"sku": free_sku(&shop), "quantity": 1}], "payment_method": "card"}),
     );
     let made = &made["result"]["order"]["id"];
-    shop.refused(
-        "orders_status_change",
-        Code::State,
-        json!({"id": made, "to": "confirmed"}),
-    );
+    shop.refused("orders_status_change", Code::State, json!({"id": made, "to": "confirmed"}));
 }
 
 #[test]
@@ -273,27 +212,15 @@ fn items_are_added_to_their_line_and_removed_again() {
     let id = order(&shop, "status = 'confirmed' and warehouse_id = 1");
     let (sku, before) = (free_sku(&shop), reserved(&shop));
     let start = shop.ok("orders_get", json!({"id": id}));
-    shop.ok(
-        "orders_item_add",
-        json!({"id": id, "sku": sku, "quantity": 1}),
-    );
-    let twice = shop.ok(
-        "orders_item_add",
-        json!({"id": id, "sku": sku, "quantity": 2}),
-    );
+    shop.ok("orders_item_add", json!({"id": id, "sku": sku, "quantity": 1}));
+    let twice = shop.ok("orders_item_add", json!({"id": id, "sku": sku, "quantity": 2}));
     let field = twice["result"]["changes"][0]["field"].as_str().unwrap();
     let line: i64 = field.split(['[', ']']).nth(1).unwrap().parse().unwrap();
     assert_eq!(field, format!("lines[{line}].quantity"));
     assert_stock_agrees(&shop);
-    let removed = shop.ok(
-        "orders_item_remove",
-        json!({"id": id, "line": line, "quantity": 3}),
-    );
+    let removed = shop.ok("orders_item_remove", json!({"id": id, "line": line, "quantity": 3}));
     assert_eq!(removed["applied"], true);
-    assert_eq!(
-        removed["result"]["order"]["totals"],
-        start["order"]["totals"]
-    );
+    assert_eq!(removed["result"]["order"]["totals"], start["order"]["totals"]);
     assert_eq!(reserved(&shop), before);
     assert_stock_agrees(&shop);
 }
@@ -313,11 +240,7 @@ fn the_last_pieces_cannot_be_removed() {
         &shop,
         "status in ('new', 'confirmed') and (select count(*) from order_items i where i.order_id = orders.id) = 1",
     );
-    let refusal = shop.refused(
-        "orders_item_remove",
-        Code::State,
-        json!({"id": id, "line": 1}),
-    );
+    let refusal = shop.refused("orders_item_remove", Code::State, json!({"id": id, "line": 1}));
     assert!(refusal.hint.contains("orders_cancel"));
 }
 
@@ -325,26 +248,13 @@ fn the_last_pieces_cannot_be_removed() {
 fn a_discount_lowers_the_total_and_follows_the_lines() {
     let mut shop = TestShop::with_role(Role::Manager);
     let id = with_lines(&shop);
-    let answer = shop.ok(
-        "orders_discount_apply",
-        json!({"id": id, "percent": 10, "reason": "late delivery"}),
-    );
+    let answer = shop.ok("orders_discount_apply", json!({"id": id, "percent": 10, "reason": "late delivery"}));
     let totals = &answer["result"]["order"]["totals"];
-    assert_eq!(
-        totals["discount_cents"].as_i64().unwrap(),
-        totals["items_cents"].as_i64().unwrap() / 10
-    );
+    assert_eq!(totals["discount_cents"].as_i64().unwrap(), totals["items_cents"].as_i64().unwrap() / 10);
     let after = shop.ok("orders_item_remove", json!({"id": id, "line": 1}));
     let totals = &after["result"]["order"]["totals"];
-    assert_eq!(
-        totals["discount_cents"].as_i64().unwrap(),
-        totals["items_cents"].as_i64().unwrap() / 10
-    );
-    shop.refused(
-        "orders_discount_apply",
-        Code::Invalid,
-        json!({"id": id, "reason": "late"}),
-    );
+    assert_eq!(totals["discount_cents"].as_i64().unwrap(), totals["items_cents"].as_i64().unwrap() / 10);
+    shop.refused("orders_discount_apply", Code::Invalid, json!({"id": id, "reason": "late"}));
     shop.refused(
         "orders_discount_apply",
         Code::Invalid,
@@ -356,44 +266,22 @@ fn a_discount_lowers_the_total_and_follows_the_lines() {
 fn cancel_frees_the_pieces_and_closes_the_order() {
     let mut shop = TestShop::with_role(Role::Manager);
     let (id, before) = (with_lines(&shop), reserved(&shop));
-    let answer = shop.ok(
-        "orders_cancel",
-        json!({"id": id, "reason": "customer", "note": "found it cheaper"}),
-    );
+    let answer = shop.ok("orders_cancel", json!({"id": id, "reason": "customer", "note": "found it cheaper"}));
     assert_eq!(answer["result"]["order"]["status"], "cancelled");
     assert!(reserved(&shop) < before);
     assert_stock_agrees(&shop);
-    let refusal = shop.refused(
-        "orders_item_add",
-        Code::State,
-        json!({"id": id, "sku": free_sku(&shop), "quantity": 1}),
-    );
-    assert!(
-        refusal.message.contains("is cancelled"),
-        "{}",
-        refusal.message
-    );
-    shop.refused(
-        "orders_cancel",
-        Code::State,
-        json!({"id": id, "reason": "customer"}),
-    );
+    let refusal =
+        shop.refused("orders_item_add", Code::State, json!({"id": id, "sku": free_sku(&shop), "quantity": 1}));
+    assert!(refusal.message.contains("is cancelled"), "{}", refusal.message);
+    shop.refused("orders_cancel", Code::State, json!({"id": id, "reason": "customer"}));
 }
 
 #[test]
 fn cancel_takes_a_manager() {
     let mut shop = TestShop::with_role(Role::Clerk);
     let id = with_lines(&shop);
-    let refusal = shop.refused(
-        "orders_cancel",
-        Code::Forbidden,
-        json!({"id": id, "reason": "customer"}),
-    );
-    assert!(
-        refusal.message.contains("takes role manager"),
-        "{}",
-        refusal.message
-    );
+    let refusal = shop.refused("orders_cancel", Code::Forbidden, json!({"id": id, "reason": "customer"}));
+    assert!(refusal.message.contains("takes role manager"), "{}", refusal.message);
 }
 
 #[test]
@@ -406,20 +294,9 @@ fn refund_pays_back_pieces_once_and_restocks_them() {
     );
     let before: i64 = shop.sql("select sum(on_hand) from stock", []);
     let lines = json!([{"line": 1, "quantity": 1}]);
-    let answer = shop.ok(
-        "orders_refund",
-        json!({"id": id, "lines": lines, "reason": "changed_mind", "restock": true}),
-    );
-    assert!(
-        answer["result"]["order"]["totals"]["refunded_cents"]
-            .as_i64()
-            .unwrap()
-            > 0
-    );
-    assert_eq!(
-        shop.sql::<i64>("select sum(on_hand) from stock", []),
-        before + 1
-    );
+    let answer = shop.ok("orders_refund", json!({"id": id, "lines": lines, "reason": "changed_mind", "restock": true}));
+    assert!(answer["result"]["order"]["totals"]["refunded_cents"].as_i64().unwrap() > 0);
+    assert_eq!(shop.sql::<i64>("select sum(on_hand) from stock", []), before + 1);
     assert_stock_agrees(&shop);
     let refusal = shop.refused(
         "orders_refund",
@@ -433,11 +310,7 @@ fn refund_pays_back_pieces_once_and_restocks_them() {
 fn an_unpaid_order_has_nothing_to_refund() {
     let mut shop = TestShop::new();
     let id = order(&shop, "payment_status = 'unpaid' and status <> 'cancelled'");
-    shop.refused(
-        "orders_refund",
-        Code::State,
-        json!({"id": id, "amount_cents": 100, "reason": "goodwill"}),
-    );
+    shop.refused("orders_refund", Code::State, json!({"id": id, "amount_cents": 100, "reason": "goodwill"}));
 }
 
 #[test]
@@ -445,21 +318,14 @@ fn split_keeps_every_piece_and_every_cent_of_the_goods() {
     let mut shop = TestShop::with_role(Role::Clerk);
     let id = with_lines(&shop);
     let before = shop.ok("orders_get", json!({"id": id}));
-    let answer = shop.ok(
-        "orders_split",
-        json!({"id": id, "lines": [{"line": 2}], "reason": "boots arrive next week"}),
-    );
+    let answer = shop.ok("orders_split", json!({"id": id, "lines": [{"line": 2}], "reason": "boots arrive next week"}));
     let cents = |order: &Value| order["totals"]["items_cents"].as_i64().unwrap();
     let (left, part) = (&answer["result"]["order"], &answer["result"]["part"]);
     assert_eq!(cents(left) + cents(part), cents(&before["order"]));
     let sheet = shop.ok("orders_get", json!({"id": part["id"]}));
     assert_eq!(sheet["parent"], json!(id));
     assert_stock_agrees(&shop);
-    shop.refused(
-        "orders_split",
-        Code::Invalid,
-        json!({"id": id, "lines": [{"line": 1}], "reason": "all of it"}),
-    );
+    shop.refused("orders_split", Code::Invalid, json!({"id": id, "lines": [{"line": 1}], "reason": "all of it"}));
 }
 
 #[test]
@@ -475,24 +341,12 @@ fn dry_runs_of_all_writes_store_nothing() {
             json!({"customer_id": "CUS-0001", "lines": [{"sku": sku, "quantity": 1}], "payment_method": "cod"}),
         ),
         ("orders_update", json!({"id": open, "internal_note": "x"})),
-        (
-            "orders_status_change",
-            json!({"id": packed, "to": "shipped"}),
-        ),
+        ("orders_status_change", json!({"id": packed, "to": "shipped"})),
         ("orders_item_remove", json!({"id": open, "line": 1})),
-        (
-            "orders_discount_apply",
-            json!({"id": open, "percent": 5, "reason": "late"}),
-        ),
+        ("orders_discount_apply", json!({"id": open, "percent": 5, "reason": "late"})),
         ("orders_cancel", json!({"id": open, "reason": "duplicate"})),
-        (
-            "orders_refund",
-            json!({"id": paid, "amount_cents": 100, "reason": "goodwill"}),
-        ),
-        (
-            "orders_split",
-            json!({"id": open, "lines": [{"line": 1}], "reason": "later"}),
-        ),
+        ("orders_refund", json!({"id": paid, "amount_cents": 100, "reason": "goodwill"})),
+        ("orders_split", json!({"id": open, "lines": [{"line": 1}], "reason": "later"})),
     ];
     for (tool, mut arguments) in calls {
         arguments["dry_run"] = json!(true);
@@ -524,10 +378,7 @@ fn a_split_divides_the_payments_and_a_larger_order_is_paid_in_part() {
         "status = 'confirmed' and payment_status = 'paid'
          and (select count(*) from order_items i where i.order_id = orders.id) > 1",
     );
-    let answer = shop.ok(
-        "orders_split",
-        json!({"id": id, "lines": [{"line": 1}], "reason": "later"}),
-    );
+    let answer = shop.ok("orders_split", json!({"id": id, "lines": [{"line": 1}], "reason": "later"}));
     for part in ["order", "part"] {
         assert_eq!(answer["result"][part]["payment_status"], "paid", "{part}");
     }
@@ -540,15 +391,7 @@ fn a_split_divides_the_payments_and_a_larger_order_is_paid_in_part() {
          where printf('ORD-%06d', o.id) = ? and s.on_hand > s.reserved and p.status = 'active' order by v.id limit 1",
         [&id],
     );
-    let more = shop.ok(
-        "orders_item_add",
-        json!({"id": id, "sku": sku, "quantity": 1}),
-    );
+    let more = shop.ok("orders_item_add", json!({"id": id, "sku": sku, "quantity": 1}));
     assert_eq!(more["result"]["order"]["payment_status"], "partial");
-    assert!(
-        more["result"]["follow_up"]
-            .as_str()
-            .unwrap()
-            .contains("invoices_payment_record")
-    );
+    assert!(more["result"]["follow_up"].as_str().unwrap().contains("invoices_payment_record"));
 }

@@ -85,20 +85,10 @@ const EVENTS: &str = "
     select n.created_at, 'note', u.login, n.body from notes n join users u on u.id = n.author_id where n.about = ?2";
 
 pub(crate) fn timeline(ctx: &Ctx<'_>, params: TimelineParams) -> Result<Timeline, ShopError> {
-    let TimelineParams {
-        id,
-        kinds,
-        newest_first,
-        limit,
-    } = params;
+    let TimelineParams { id, kinds, newest_first, limit } = params;
     card_of(ctx, id)?;
     let mut events = ctx.all(EVENTS, params![id, id.to_string()], |row| {
-        Ok(Event {
-            at: row.get(0)?,
-            kind: row.get(1)?,
-            by: row.get(2)?,
-            message: row.get(3)?,
-        })
+        Ok(Event { at: row.get(0)?, kind: row.get(1)?, by: row.get(2)?, message: row.get(3)? })
     })?;
     events.retain(|event| kinds.is_empty() || kinds.contains(&event.kind));
     // The sort is stable: events of one moment stay in the order they were written in.

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use crate::{
     common::{
-        Address, Change, Currency, CustomerId, DeliveryListId, InvoiceId, OrderId, OrderStatus,
-        PaymentMethod, PaymentStatus, SalesChannel, ShipmentId, Sku, Warehouse,
+        Address, Change, Currency, CustomerId, DeliveryListId, InvoiceId, OrderId, OrderStatus, PaymentMethod,
+        PaymentStatus, SalesChannel, ShipmentId, Sku, Warehouse,
     },
     ctx::Ctx,
     error::ShopError,
@@ -131,8 +131,7 @@ pub(crate) fn card(row: &Row<'_>) -> rusqlite::Result<OrderCard> {
 /// `Refused` with `not_found`.
 pub(crate) fn card_of(ctx: &Ctx<'_>, id: OrderId) -> Result<OrderCard, ShopError> {
     let sql = format!("select {CARD_COLUMNS} from {CARD_TABLES} where o.id = ?");
-    ctx.one(&sql, [id], card)?
-        .ok_or_else(|| ShopError::not_found("order", id, "orders_search").at("id"))
+    ctx.one(&sql, [id], card)?.ok_or_else(|| ShopError::not_found("order", id, "orders_search").at("id"))
 }
 
 /// Reads how a write leaves an order.
@@ -140,21 +139,8 @@ pub(crate) fn card_of(ctx: &Ctx<'_>, id: OrderId) -> Result<OrderCard, ShopError
 /// # Errors
 /// `Refused` with `not_found`.
 pub(crate) fn state_of(ctx: &Ctx<'_>, id: OrderId) -> Result<OrderState, ShopError> {
-    let OrderCard {
-        id,
-        version,
-        status,
-        payment_status,
-        totals,
-        ..
-    } = card_of(ctx, id)?;
-    Ok(OrderState {
-        id,
-        version,
-        status,
-        payment_status,
-        totals,
-    })
+    let OrderCard { id, version, status, payment_status, totals, .. } = card_of(ctx, id)?;
+    Ok(OrderState { id, version, status, payment_status, totals })
 }
 
 /// Reads the lines of an order.
@@ -187,21 +173,9 @@ pub(crate) fn lines_of(ctx: &Ctx<'_>, id: OrderId) -> Result<Vec<OrderLine>, Sho
 /// `Db` when the database fails.
 pub(crate) fn papers_of(ctx: &Ctx<'_>, id: OrderId) -> Result<Papers, ShopError> {
     Ok(Papers {
-        invoices: ctx.all(
-            "select id from invoices where order_id = ? order by id",
-            [id],
-            |r| r.get(0),
-        )?,
-        delivery_lists: ctx.all(
-            "select id from delivery_lists where order_id = ? order by id",
-            [id],
-            |r| r.get(0),
-        )?,
-        shipments: ctx.all(
-            "select id from shipments where order_id = ? order by id",
-            [id],
-            |r| r.get(0),
-        )?,
+        invoices: ctx.all("select id from invoices where order_id = ? order by id", [id], |r| r.get(0))?,
+        delivery_lists: ctx.all("select id from delivery_lists where order_id = ? order by id", [id], |r| r.get(0))?,
+        shipments: ctx.all("select id from shipments where order_id = ? order by id", [id], |r| r.get(0))?,
     })
 }
 

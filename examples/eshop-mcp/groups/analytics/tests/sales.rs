@@ -22,18 +22,13 @@ fn net(shop: &TestShop, from: &str, to: &str, condition: &str) -> i64 {
 
 fn sum(rows: &Value, at: &str) -> i64 {
     let rows = rows.as_array().unwrap();
-    rows.iter()
-        .map(|row| row.pointer(at).unwrap().as_i64().unwrap())
-        .sum()
+    rows.iter().map(|row| row.pointer(at).unwrap().as_i64().unwrap()).sum()
 }
 
 #[test]
 fn summary_agrees_with_the_orders_and_its_groups_add_up() {
     let mut shop = TestShop::with_role(Role::Viewer);
-    let report = shop.ok(
-        "analytics_revenue_summary",
-        json!({"period": october(), "group_by": "country"}),
-    );
+    let report = shop.ok("analytics_revenue_summary", json!({"period": october(), "group_by": "country"}));
     let expected = net(&shop, "2026-10-01", "2026-10-31", "true");
     let totals = &report["totals"];
     assert_eq!(totals["net_cents"]["value"], expected);
@@ -42,10 +37,7 @@ fn summary_agrees_with_the_orders_and_its_groups_add_up() {
     assert_eq!(totals["net_cents"]["previous"], before);
     assert_eq!(sum(&report["groups"], "/net_cents/value"), expected);
     let value = |name: &str| totals[name]["value"].as_i64().unwrap();
-    assert_eq!(
-        value("goods_cents") - value("discounts_cents") + value("shipping_cents"),
-        value("gross_cents")
-    );
+    assert_eq!(value("goods_cents") - value("discounts_cents") + value("shipping_cents"), value("gross_cents"));
     let new: i64 = shop.sql(
         "select count(*) from (select min(placed_at) as first from orders where status <> 'cancelled' group by customer_id)
          where substr(first, 1, 7) = '2026-10'",
@@ -74,14 +66,8 @@ fn summary_filters_and_converts() {
 fn an_empty_period_has_zeros_and_no_quotients() {
     let mut shop = TestShop::new();
     let period = json!({"from": "2020-01-01", "to": "2020-01-31"});
-    let report = shop.ok(
-        "analytics_revenue_summary",
-        json!({"period": period, "group_by": "channel"}),
-    );
-    assert_eq!(
-        report["totals"]["average_order_cents"],
-        json!({"value": 0, "previous": 0})
-    );
+    let report = shop.ok("analytics_revenue_summary", json!({"period": period, "group_by": "channel"}));
+    assert_eq!(report["totals"]["average_order_cents"], json!({"value": 0, "previous": 0}));
     assert_eq!(report["groups"], json!([]));
     for tool in [
         "analytics_orders_funnel",
@@ -110,14 +96,8 @@ fn periods_are_refused_the_wrong_way_round_and_too_long() {
         let refusal = shop.refused("analytics_revenue_summary", Code::Invalid, arguments);
         refusal.field.unwrap()
     };
-    assert_eq!(
-        refused(json!({"from": "2026-11-02", "to": "2026-11-01"})),
-        "period.to"
-    );
-    assert_eq!(
-        refused(json!({"from": "2024-11-02", "to": "2026-11-01"})),
-        "period.from"
-    );
+    assert_eq!(refused(json!({"from": "2026-11-02", "to": "2026-11-01"})), "period.to");
+    assert_eq!(refused(json!({"from": "2024-11-02", "to": "2026-11-01"})), "period.from");
 }
 
 #[test]
@@ -125,10 +105,7 @@ fn series_has_every_step_and_sums_to_the_summary() {
     let mut shop = TestShop::new();
     let expected = net(&shop, "2026-10-01", "2026-10-31", "true");
     for (grain, n_points) in [("day", 31), ("week", 5), ("month", 1)] {
-        let report = shop.ok(
-            "analytics_revenue_timeseries",
-            json!({"period": october(), "grain": grain}),
-        );
+        let report = shop.ok("analytics_revenue_timeseries", json!({"period": october(), "grain": grain}));
         let points = report["points"].as_array().unwrap();
         assert_eq!(points.len(), n_points, "{grain}");
         assert_eq!(sum(&report["points"], "/net_cents"), expected);
@@ -136,10 +113,7 @@ fn series_has_every_step_and_sums_to_the_summary() {
         let before = net(&shop, "2026-08-31", "2026-09-30", "true");
         assert_eq!(sum(&report["points"], "/previous_cents"), before, "{grain}");
     }
-    let smooth = shop.ok(
-        "analytics_revenue_timeseries",
-        json!({"period": october(), "smooth": 30, "compare": "none"}),
-    );
+    let smooth = shop.ok("analytics_revenue_timeseries", json!({"period": october(), "smooth": 30, "compare": "none"}));
     let points = smooth["points"].as_array().unwrap();
     assert!(points[28].get("smooth_cents").is_none());
     let mean = points[29]["cumulative_cents"].as_i64().unwrap() / 30;
@@ -152,10 +126,7 @@ fn funnel_narrows_and_ends_with_the_delivered() {
     let report = shop.ok("analytics_orders_funnel", json!({"period": october()}));
     let stages = report["stages"].as_array().unwrap();
     let n = |at: usize| stages[at]["orders"]["value"].as_i64().unwrap();
-    let placed: i64 = shop.sql(
-        "select count(*) from orders where substr(placed_at, 1, 7) = '2026-10'",
-        [],
-    );
+    let placed: i64 = shop.sql("select count(*) from orders where substr(placed_at, 1, 7) = '2026-10'", []);
     let delivered: i64 = shop.sql(
         "select count(*) from orders where substr(placed_at, 1, 7) = '2026-10' and status in ('delivered', 'returned')",
         [],
@@ -171,10 +142,7 @@ fn funnel_narrows_and_ends_with_the_delivered() {
 fn baskets_fall_into_sizes_and_pairs_are_counted() {
     let mut shop = TestShop::new();
     let year = json!({"from": "2025-11-01", "to": "2026-10-31"});
-    let report = shop.ok(
-        "analytics_basket_size",
-        json!({"period": year, "min_together": 1, "limit": 100}),
-    );
+    let report = shop.ok("analytics_basket_size", json!({"period": year, "min_together": 1, "limit": 100}));
     let orders = report["orders"]["value"].as_i64().unwrap();
     assert_eq!(sum(&report["sizes"], "/orders"), orders);
     let pair = &report["pairs"][0];
@@ -192,20 +160,14 @@ fn baskets_fall_into_sizes_and_pairs_are_counted() {
 #[test]
 fn conversion_follows_visits_to_orders() {
     let mut shop = TestShop::new();
-    let report = shop.ok(
-        "analytics_conversion_by_channel",
-        json!({"period": october(), "channels": ["paid", "email"]}),
-    );
+    let report =
+        shop.ok("analytics_conversion_by_channel", json!({"period": october(), "channels": ["paid", "email"]}));
     let paid = &report["channels"][0];
     assert_eq!(paid["channel"], "paid");
-    let sessions: i64 = shop.sql(
-        "select sum(sessions) from visits where channel = 'paid' and substr(day, 1, 7) = '2026-10'",
-        [],
-    );
-    let orders: i64 = shop.sql(
-        "select count(*) from orders where source = 'paid' and substr(placed_at, 1, 7) = '2026-10'",
-        [],
-    );
+    let sessions: i64 =
+        shop.sql("select sum(sessions) from visits where channel = 'paid' and substr(day, 1, 7) = '2026-10'", []);
+    let orders: i64 =
+        shop.sql("select count(*) from orders where source = 'paid' and substr(placed_at, 1, 7) = '2026-10'", []);
     assert_eq!(paid["steps"]["sessions"]["value"], sessions);
     assert_eq!(paid["steps"]["orders"]["value"], orders);
     let expected = (orders as f64 / sessions as f64 * 10_000.0).round() / 100.0;
@@ -220,10 +182,7 @@ fn conversion_follows_visits_to_orders() {
 fn returns_count_refunded_pieces_and_reasons() {
     let mut shop = TestShop::new();
     let year = json!({"from": "2025-11-01", "to": "2026-10-31"});
-    let report = shop.ok(
-        "analytics_returns_rate",
-        json!({"period": year, "group_by": "category", "min_pieces": 1}),
-    );
+    let report = shop.ok("analytics_returns_rate", json!({"period": year, "group_by": "category", "min_pieces": 1}));
     let (sold, returned): (i64, i64) = {
         let of = |column: &str| {
             let sql = format!(
@@ -248,16 +207,9 @@ fn returns_count_refunded_pieces_and_reasons() {
 #[test]
 fn anomalies_find_the_clicks_that_brought_no_orders() {
     let mut shop = TestShop::with_role(Role::Viewer);
-    let report = shop.ok(
-        "analytics_anomalies",
-        json!({"measures": ["sessions"], "channels": ["paid"]}),
-    );
-    let days: Vec<&str> = report["items"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|item| item["day"].as_str().unwrap())
-        .collect();
+    let report = shop.ok("analytics_anomalies", json!({"measures": ["sessions"], "channels": ["paid"]}));
+    let days: Vec<&str> =
+        report["items"].as_array().unwrap().iter().map(|item| item["day"].as_str().unwrap()).collect();
     for day in ["2026-07-28", "2026-07-29", "2026-07-30", "2026-07-31"] {
         assert!(days.contains(&day), "{days:?}");
     }
@@ -265,16 +217,9 @@ fn anomalies_find_the_clicks_that_brought_no_orders() {
     let top = &report["items"][0];
     assert!(top["score"].as_f64().unwrap() > 5.0);
     assert_eq!(top["value"]["value"], 155);
-    assert!(
-        top["reading"]
-            .as_str()
-            .unwrap()
-            .starts_with("clicks that bring")
-    );
-    let calm = shop.ok(
-        "analytics_anomalies",
-        json!({"measures": ["sessions"], "channels": ["paid"], "threshold": 20.0}),
-    );
+    assert!(top["reading"].as_str().unwrap().starts_with("clicks that bring"));
+    let calm =
+        shop.ok("analytics_anomalies", json!({"measures": ["sessions"], "channels": ["paid"], "threshold": 20.0}));
     assert_eq!(calm["found"], 0);
     let all = shop.ok("analytics_anomalies", json!({}));
     assert!(all["found"].as_i64().unwrap() >= 4);
