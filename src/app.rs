@@ -2,7 +2,11 @@
 
 use std::{io, sync::Arc};
 
-use tokio::{sync::watch, task::JoinSet, time::Instant};
+use tokio::{
+    sync::watch,
+    task::JoinSet,
+    time::{Instant, timeout},
+};
 
 use crate::{
     catalog::SnapshotStore,
@@ -135,7 +139,9 @@ impl App {
         self.pool.drained(if is_stopped { DRAIN } else { LAST_ANSWERS }).await;
         self.gateway.close(&session);
         session.outbox.close();
-        writer.join_all().await;
+        // A client that does not read what it asked for is not waited for.
+        timeout(LAST_ANSWERS, writer.join_next()).await.ok();
+        writer.shutdown().await;
     }
 
     /// Ends everything: first what starts upstreams, then the upstreams.

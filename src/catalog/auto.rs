@@ -1,6 +1,6 @@
 //! Skills where there is no gating map: each upstream becomes one, a large one several, by its tools' natural prefixes.
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::collections::BTreeMap;
 
 use super::{
     registry::{Registered, Registry},
@@ -118,7 +118,7 @@ fn skill(
 ) -> CatalogSkill {
     CatalogSkill {
         name: SkillName::new(name),
-        description: description(upstream, facts, tools),
+        description: description(upstream, facts),
         body: body(upstream, facts, tools),
         patterns,
         origin: Origin::Upstream(upstream.clone()),
@@ -129,18 +129,11 @@ fn skill(
     }
 }
 
-fn description(upstream: &UpstreamName, facts: &UpstreamFacts, tools: &[&Registered]) -> String {
+fn description(upstream: &UpstreamName, facts: &UpstreamFacts) -> String {
     let title = facts.title.as_deref().unwrap_or(upstream.as_str());
     let mut text = facts.instructions.as_deref().map(|text| first_sentence(text, 200)).unwrap_or_default();
     if text.is_empty() {
         text = format!("Tools of {title}.");
-    }
-    if !tools.is_empty() {
-        let names: Vec<&str> = tools.iter().take(8).map(|tool| tool.exposed.as_str()).collect();
-        let more = if tools.len() > names.len() { ", …" } else { "" };
-        let noun = if tools.len() == 1 { "tool" } else { "tools" };
-        // Writing to a text cannot fail.
-        write!(text, " Opens {} {noun}: {}{more}.", tools.len(), names.join(", ")).ok();
     }
     text
 }

@@ -169,7 +169,7 @@ fn add_intent<'a>(edits: &mut Edits<'a>, schema: &'a str, intent: Intent) {
     if has_intent(schema) {
         return;
     }
-    match member(&all, "properties") {
+    match member(&all, "properties").filter(|found| found.value.get().starts_with('{')) {
         Some(properties) => edits.insert(properties.value.get(), "intent", PARAMETER),
         None => edits.insert(schema, "properties", &format!(r#"{{"intent":{PARAMETER}}}"#)),
     }

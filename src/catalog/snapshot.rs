@@ -79,6 +79,9 @@ pub struct CatalogSkill {
     pub tools: Vec<usize>,
 }
 
+/// Tools named in the description of a skill that is made of an upstream.
+const DESCRIBED_TOOLS: usize = 8;
+
 /// Skills whose tools are open to a caller.
 pub type OpenSkills = BTreeSet<SkillName>;
 
@@ -157,12 +160,27 @@ impl Snapshot {
     /// Whether `principal` may know the tool at this position.
     pub fn is_visible(&self, position: usize, principal: &Principal) -> bool {
         let tool = self.registry.tools().get(position);
-        tool.is_some_and(|tool| self.policy.is_visible(principal, &tool.upstream, tool.exposed.as_str()))
+        tool.is_some_and(|tool| {
+            self.policy.is_visible(principal, &tool.upstream, tool.exposed.as_str(), tool.tool.name.as_str())
+        })
     }
 
     /// Whether `principal` may know this skill: one all of whose tools are forbidden would only mislead.
     pub fn knows_skill(&self, skill: &CatalogSkill, principal: &Principal) -> bool {
         skill.tools.is_empty() || skill.tools.iter().any(|position| self.is_visible(*position, principal))
+    }
+
+    /// A skill's description for `principal`; that of a skill made of an upstream says what it opens.
+    pub fn describe(&self, skill: &CatalogSkill, principal: &Principal) -> String {
+        let visible = skill.tools.iter().filter(|position| self.is_visible(**position, principal));
+        let names: Vec<&str> = visible.map(|position| self.registry.tools()[*position].exposed.as_str()).collect();
+        if names.is_empty() || skill.origin == Origin::Folder {
+            return skill.description.clone();
+        }
+        let more = if names.len() > DESCRIBED_TOOLS { ", …" } else { "" };
+        let noun = if names.len() == 1 { "tool" } else { "tools" };
+        let some = names.iter().take(DESCRIBED_TOOLS).copied().collect::<Vec<_>>().join(", ");
+        format!("{} Opens {} {noun}: {some}{more}.", skill.description, names.len())
     }
 
     /// What the gate is asked about the tool at this position.
@@ -171,6 +189,7 @@ impl Snapshot {
         Some(Standing {
             upstream: &tool.upstream,
             exposed: tool.exposed.as_str(),
+            original: tool.tool.name.as_str(),
             is_quarantined: false,
             is_open: self.is_open(position, open),
             is_available,

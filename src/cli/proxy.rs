@@ -1,5 +1,9 @@
 //! `gatekey proxy`: the main job, over stdio.
 
+use std::cell::Cell;
+
+use tokio_util::sync::CancellationToken;
+
 use super::{
     args::Proxy,
     exit::{Exit, Failed},
@@ -21,13 +25,23 @@ pub(super) fn run(args: &Proxy) -> Result<Exit, Failed> {
         for finding in app.files.findings.iter().filter(|finding| finding.is_error()) {
             tracing::error!("{finding}");
         }
-        let mut exit = Exit::Done;
-        app.serve(principal, input, output, async { exit = signals.next().await }).await;
-        tokio::select! {
-            () = app.stop() => Ok(exit),
+        let first = CancellationToken::new();
+        let exit = Cell::new(Exit::Done);
+        let serving = async {
+            app.serve(principal, input, output, first.cancelled()).await;
+            app.stop().await;
+        };
+        let stopping = async {
+            exit.set(signals.next().await);
+            first.cancel();
             // The second signal ends us at once; the guard ends what is left.
-            second = signals.next() => Ok(second),
+            exit.set(signals.next().await);
+        };
+        tokio::select! {
+            () = serving => {}
+            () = stopping => {}
         }
+        Ok(exit.get())
     })?
 }
 

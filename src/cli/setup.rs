@@ -72,5 +72,9 @@ pub(super) fn guard() -> Option<Guard> {
 
 /// Runs a command's future on one thread: everything it does is waiting.
 pub(super) fn block_on<T>(future: impl Future<Output = T>) -> Result<T, Failed> {
-    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(future))
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let outcome = runtime.block_on(future);
+    // A terminal as stdin is read in a thread of its own, which must not be waited for.
+    runtime.shutdown_background();
+    Ok(outcome)
 }

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     app::App,
     catalog::{CatalogSkill, Origin, Snapshot},
-    model::{name::did_you_mean, tool::first_sentence},
+    model::{name::did_you_mean, principal::Principal, tool::first_sentence},
 };
 
 pub(super) fn run(args: &Skills, output: &Output) -> Result<Exit, Failed> {
@@ -81,7 +81,12 @@ fn origin(skill: &CatalogSkill) -> String {
 fn row(snapshot: &Snapshot, skill: &CatalogSkill) -> Vec<String> {
     let opens =
         if snapshot.core.as_ref() == Some(&skill.name) { "(core)".to_owned() } else { skill.tools.len().to_string() };
-    vec![skill.name.to_string(), opens, origin(skill), first_sentence(&skill.description, 120)]
+    vec![
+        skill.name.to_string(),
+        opens,
+        origin(skill),
+        first_sentence(&snapshot.describe(skill, &Principal::local()), 120),
+    ]
 }
 
 fn summary(snapshot: &Snapshot, skill: &CatalogSkill) -> Value {

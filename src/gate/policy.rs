@@ -45,6 +45,8 @@ pub struct Standing<'a> {
     pub upstream: &'a UpstreamName,
     /// Its name as clients see it.
     pub exposed: &'a str,
+    /// Its name as its upstream knows it.
+    pub original: &'a str,
     /// Whether its definition differs from the one that was accepted.
     pub is_quarantined: bool,
     /// Whether it is open to this caller now: always, or by a skill that the caller loaded.
@@ -83,12 +85,15 @@ impl Policy {
         Self { rules: checked.collect() }
     }
 
-    /// Whether `principal` may know and use this tool.
-    pub fn is_visible(&self, principal: &Principal, upstream: &UpstreamName, exposed: &str) -> bool {
+    /// Whether `principal` may know and use this tool. A denial holds for either of its names, since another upstream can
+    /// make it be exposed under another one; an allowance holds for the exposed name only.
+    pub fn is_visible(&self, principal: &Principal, upstream: &UpstreamName, exposed: &str, original: &str) -> bool {
         let mut is_limited = false;
         let mut is_allowed = false;
         for rule in self.rules.iter().filter(|rule| rule.holds_for(principal)) {
-            if rule.deny.iter().any(|pattern| pattern.matches(upstream, exposed)) {
+            let is_meant =
+                |pattern: &ToolPattern| pattern.matches(upstream, exposed) || pattern.matches(upstream, original);
+            if rule.deny.iter().any(is_meant) {
                 return false;
             }
             is_limited |= !rule.allow.is_empty();
@@ -101,7 +106,9 @@ impl Policy {
     pub fn decide(&self, principal: &Principal, standing: Option<&Standing<'_>>) -> Decision {
         match standing {
             None => Decision::NotFound,
-            Some(tool) if !self.is_visible(principal, tool.upstream, tool.exposed) => Decision::Forbidden,
+            Some(tool) if !self.is_visible(principal, tool.upstream, tool.exposed, tool.original) => {
+                Decision::Forbidden
+            }
             Some(tool) if tool.is_quarantined => Decision::Quarantined,
             Some(tool) if !tool.is_open => Decision::Inactive,
             Some(tool) if !tool.is_available => Decision::Unavailable,
@@ -170,8 +177,18 @@ mod tests {
             (&ann, "shop", "admin_get", false),
             (&ann, "other", "admin_get", true),
         ] {
-            assert_eq!(policy().is_visible(who, &UpstreamName::new(upstream), tool), is_visible, "{who} {tool}");
+            assert_eq!(policy().is_visible(who, &UpstreamName::new(upstream), tool, tool), is_visible, "{who} {tool}");
         }
+    }
+
+    #[test]
+    fn a_denial_is_not_lifted_by_a_name_clash() {
+        let (deny, allow) = (texts(&["beta:delete"]), texts(&["beta:delete"]));
+        let denying = Policy::new([Rule { deny: &deny, ..Rule::default() }].into_iter());
+        let allowing = Policy::new([Rule { allow: &allow, ..Rule::default() }].into_iter());
+        let (bob, beta) = (principal("bob", &[]), UpstreamName::new("beta"));
+        assert!(!denying.is_visible(&bob, &beta, "beta_delete", "delete"));
+        assert!(!allowing.is_visible(&bob, &beta, "beta_delete", "delete"));
     }
 
     proptest! {
@@ -182,6 +199,7 @@ mod tests {
             let standing = Standing {
                 upstream: &upstream,
                 exposed: &name,
+                original: &name,
                 is_quarantined: bits & 1 > 0,
                 is_open: bits & 2 > 0,
                 is_available: bits & 4 > 0,

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use tokio::{task::JoinSet, time::Instant};
+use tokio::time::Instant;
 
 use super::{
-    dispatch::{Gateway, Request},
+    dispatch::{Gateway, Inbox, Request},
     error::{Refused, ToolError, refusal},
     meta,
     params::{Params, Rewrite},
@@ -42,24 +42,28 @@ pub(super) struct Call<'a> {
     pub(super) has_stale_key: bool,
     /// The only effect that the tool may have.
     pub(super) effect: Option<Effect>,
+    /// Whether a sentence came with it that says what it is for.
+    pub(super) has_intent: bool,
 }
 
 impl Gateway {
     /// Serves `tools/call`.
-    pub(super) fn call(self: &Arc<Self>, request: &Request<'_>, tasks: &mut JoinSet<()>) {
+    pub(super) fn call(self: &Arc<Self>, request: &Request<'_>, inbox: &mut Inbox) {
         let Some(name) = request.params.text_of("name") else {
             return request.refuse(INVALID_PARAMS, "`name` must be a text");
         };
         if meta::NAMES.contains(&&*name) {
-            return self.meta_call(request, &name, tasks);
+            return meta::call(self, request, &name, inbox);
         }
         let open = match request.era {
             Era::Legacy => request.session.state().open_skills(),
             // A modern list never depends on earlier calls, and neither does what a plain name may do.
             Era::Modern => OpenSkills::new(),
         };
-        let call = Call { tool: &name, open: &open, arguments: None, has_stale_key: false, effect: None };
-        if let Err(error) = self.try_call(request, call, tasks) {
+        let own = Params::read(request.params.raw("arguments"));
+        let has_intent = own.is_some_and(|own| own.has_text("intent"));
+        let call = Call { tool: &name, open: &open, arguments: None, has_stale_key: false, effect: None, has_intent };
+        if let Err(error) = self.try_call(request, call, inbox) {
             request.answer(error.to_result());
         }
     }
@@ -72,13 +76,16 @@ impl Gateway {
         self: &Arc<Self>,
         request: &Request<'_>,
         call: Call<'_>,
-        tasks: &mut JoinSet<()>,
+        inbox: &mut Inbox,
     ) -> Result<(), ToolError> {
         let (tool, link) = self.decide(request, call)?;
         match link.peer() {
             Some(peer) => self.forward(request, call, tool, link, &peer),
+            None if request.has_waited => Err(self.refused(request, call, Decision::Unavailable, Some(link))),
             None => {
-                self.forward_later(request, call, link, tasks);
+                // It is just starting again. When it is there the gate is asked anew: much may have changed.
+                let link = Arc::clone(link);
+                self.later(request, inbox, async move { drop(link.wait_ready(RESTART_WAIT).await) });
                 Ok(())
             }
         }
@@ -101,11 +108,14 @@ impl Gateway {
         };
         let tool = &snapshot.registry.tools()[position];
         check_effect(call, tool)?;
-        check_intent(request, call, tool)?;
+        check_intent(call, tool, snapshot.config.intent)?;
         check_arguments(call, tool)?;
         if request.era == Era::Legacy && !snapshot.is_always_open(position) {
             // In a session whose skill is too large for the list, a tool that is called joins it.
-            request.session.state().ask(&tool.exposed);
+            let is_new = request.session.state().ask(&tool.exposed);
+            if is_new {
+                self.tell(request.session);
+            }
         }
         Ok((tool, link))
     }
@@ -126,6 +136,9 @@ impl Gateway {
         let principal = &request.session.principal;
         let position = snapshot.registry.position(call.tool);
         let openers = position.map(|position| snapshot.openers(position)).unwrap_or_default();
+        // A hidden skill is for the user to name.
+        let is_shown = |name: &&SkillName| snapshot.skills.get(*name).is_some_and(|skill| !skill.is_hidden);
+        let opener = openers.iter().find(is_shown);
         let is_unknown = matches!(decision, Decision::NotFound | Decision::Forbidden);
         let close = if is_unknown {
             snapshot.registry.close_to(call.tool, |position, _| snapshot.is_visible(position, principal))
@@ -134,7 +147,7 @@ impl Gateway {
         };
         let refused = Refused {
             tool: call.tool,
-            skill: openers.first().map(|skill| skill.as_str()),
+            skill: opener.map(SkillName::as_str),
             close,
             is_concealing: snapshot.config.is_concealing,
             reason: link.and_then(|link| down_reason(link)),
@@ -184,40 +197,6 @@ impl Gateway {
             refused
         })
     }
-
-    /// The upstream is just starting again: waits a moment for it, and asks the gate anew.
-    fn forward_later(
-        self: &Arc<Self>,
-        request: &Request<'_>,
-        call: Call<'_>,
-        link: &Arc<Link>,
-        tasks: &mut JoinSet<()>,
-    ) {
-        let (gateway, link, session) = (Arc::clone(self), Arc::clone(link), Arc::clone(request.session));
-        let (params, id, era) = (request.params.text.to_owned(), request.id.clone(), request.era);
-        let (tool, open) = (call.tool.to_owned(), call.open.clone());
-        let (arguments, has_stale_key, effect) = (call.arguments.map(str::to_owned), call.has_stale_key, call.effect);
-        session.state().begin_wait(&id);
-        tasks.spawn(async move {
-            let ready = link.wait_ready(RESTART_WAIT).await;
-            if !session.state().end_wait(&id) {
-                return;
-            }
-            let raw = serde_json::value::RawValue::from_string(params).ok();
-            let Some(params) = Params::read(raw.as_deref()) else { return };
-            let request = Request { session: &session, snapshot: gateway.store.load(), era, id, params };
-            let call = Call { tool: &tool, open: &open, arguments: arguments.as_deref(), has_stale_key, effect };
-            let outcome = match ready {
-                Some(peer) => gateway
-                    .decide(&request, call)
-                    .and_then(|(tool, link)| gateway.forward(&request, call, tool, link, &peer)),
-                None => Err(gateway.refused(&request, call, Decision::Unavailable, Some(&link))),
-            };
-            if let Err(error) = outcome {
-                request.answer(error.to_result());
-            }
-        });
-    }
 }
 
 /// Why an upstream takes no calls; `None` while it does.
@@ -250,13 +229,8 @@ fn check_effect(call: Call<'_>, tool: &Registered) -> Result<(), ToolError> {
     Err(ToolError::new("not_read_only", call.tool, message, "Call it with tool_call_write."))
 }
 
-fn check_intent(request: &Request<'_>, call: Call<'_>, tool: &Registered) -> Result<(), ToolError> {
-    if request.snapshot.config.intent != Intent::Required || tool.has_own_intent() {
-        return Ok(());
-    }
-    // A dispatched call has it beside the tool's own arguments, which is in the same place.
-    let given = Params::read(request.params.raw("arguments")).and_then(|own| own.text_of("intent"));
-    if given.is_some_and(|intent| !intent.trim().is_empty()) {
+fn check_intent(call: Call<'_>, tool: &Registered, intent: Intent) -> Result<(), ToolError> {
+    if intent != Intent::Required || tool.has_own_intent() || call.has_intent {
         return Ok(());
     }
     let hint = "Call it again with `intent`: one sentence for the user that says what the call is for.";

@@ -31,6 +31,12 @@ const LOAD: &str = "Loads a skill: returns its playbook, opens its tools, and gi
 
 const NAME: &str = "Name of the skill.";
 
+/// A skill as the catalogue shows it to somebody.
+struct Shown<'a> {
+    skill: &'a CatalogSkill,
+    description: String,
+}
+
 /// How much of each skill is shown, most first.
 const LEVELS: [Level; 3] = [Level::Full, Level::Sentence, Level::Name];
 
@@ -43,7 +49,8 @@ enum Level {
 
 /// Makes the texts for what `principal` may see.
 pub(super) fn texts(snapshot: &Snapshot, principal: &Principal) -> Texts {
-    let skills = listed(snapshot, principal);
+    let described = |skill| Shown { skill, description: snapshot.describe(skill, principal) };
+    let skills: Vec<Shown<'_>> = listed(snapshot, principal).into_iter().map(described).collect();
     let core = snapshot.core.as_ref().and_then(|name| snapshot.skills.get(name)).map(core_text);
     let budget = snapshot.config.catalog_budget_tokens;
 
@@ -92,21 +99,21 @@ fn fits(text: &str, more: &str, most_bytes: usize) -> bool {
 }
 
 /// The first level that fits, else as many names as do, with the number of the others.
-fn within(skills: &[&CatalogSkill], most_bytes: usize, most_tokens: usize, levels: &[Level]) -> String {
+fn within(skills: &[Shown<'_>], most_bytes: usize, most_tokens: usize, levels: &[Level]) -> String {
     let is_fitting = |text: &String| text.len() <= most_bytes && estimate_tokens(text) <= most_tokens;
     let whole = levels.iter().map(|level| at(*level, skills)).find(is_fitting);
     whole.unwrap_or_else(|| counted(skills, most_bytes.min(most_tokens.saturating_mul(3))))
 }
 
-fn at(level: Level, skills: &[&CatalogSkill]) -> String {
+fn at(level: Level, skills: &[Shown<'_>]) -> String {
     if skills.is_empty() {
         return String::new();
     }
     let mut text = String::from("\n\nSkills:");
-    for skill in skills {
+    for Shown { skill, description } in skills {
         let shown = match level {
-            Level::Full => cut(&one_line(&skill.description), DESCRIPTION_CHARS),
-            Level::Sentence => first_sentence(&skill.description, 160),
+            Level::Full => cut(&one_line(description), DESCRIPTION_CHARS),
+            Level::Sentence => first_sentence(description, 160),
             Level::Name => String::new(),
         };
         // Writing to a text cannot fail.
@@ -121,10 +128,10 @@ fn at(level: Level, skills: &[&CatalogSkill]) -> String {
 }
 
 /// Counts by tag, and names as far as they fit.
-fn counted(skills: &[&CatalogSkill], most_bytes: usize) -> String {
+fn counted(skills: &[Shown<'_>], most_bytes: usize) -> String {
     let mut text = format!("\n\n{} skills", skills.len());
     let mut tags: Vec<(&str, usize)> = Vec::new();
-    for tag in skills.iter().flat_map(|skill| &skill.tags) {
+    for tag in skills.iter().flat_map(|shown| &shown.skill.tags) {
         match tags.iter_mut().find(|(known, _)| known == tag) {
             Some((_, count)) => *count += 1,
             None => tags.push((tag, 1)),
@@ -142,7 +149,7 @@ fn counted(skills: &[&CatalogSkill], most_bytes: usize) -> String {
     // Room for the closing words.
     let most_bytes = most_bytes.saturating_sub(40);
     let mut n_shown = 0;
-    for skill in skills {
+    for Shown { skill, .. } in skills {
         if text.len() + skill.name.as_str().len() + 2 > most_bytes {
             break;
         }

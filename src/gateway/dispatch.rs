@@ -2,19 +2,24 @@
 //! goes on in a task of the session.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, VecDeque},
     sync::{Arc, Mutex, PoisonError, Weak},
 };
 
 use serde_json::{Value, json};
-use tokio::{io::AsyncRead, sync::watch, task::JoinSet, time::Instant};
+use tokio::{
+    io::AsyncRead,
+    sync::watch,
+    task::JoinSet,
+    time::{Instant, timeout},
+};
 use tracing::debug;
 
-use super::{catalogue, list::Lists, meta, params::Params};
+use super::{catalogue, list::Lists, params::Params};
 use crate::{
     catalog::{Snapshot, SnapshotStore},
     gate::key::Secret,
-    model::limits::{LAST_ANSWERS, START_WAIT},
+    model::limits::{LAST_ANSWERS, LOAD_WAIT},
     session::{Listener, Session},
     upstream::Pool,
     wire::{
@@ -47,7 +52,23 @@ pub(super) struct Request<'a> {
     /// As JSON, see [`id_key`].
     pub(super) id: Box<str>,
     pub(super) params: Params<'a>,
+    /// The whole line, to take the request up again after a wait.
+    line: &'a [u8],
+    /// Whether it has waited already; it must be answered now.
+    pub(super) has_waited: bool,
 }
+
+/// What a session's reader holds besides the line at hand.
+#[derive(Debug, Default)]
+pub(super) struct Inbox {
+    /// Requests that wait for one upstream.
+    tasks: JoinSet<()>,
+    /// Requests that came before the upstreams were up, by id, in their order.
+    early: VecDeque<(Box<str>, Vec<u8>)>,
+}
+
+/// Early requests that are held before the client is read on.
+const EARLY: usize = 256;
 
 impl Request<'_> {
     /// Answers with a result of ours.
@@ -70,36 +91,55 @@ impl Gateway {
         Self { store, pool, secret, lists: Lists::default(), settled, sessions: Mutex::default() }
     }
 
-    /// Serves one client until its input ends.
+    /// Serves one client until its input ends and what it asked for is answered.
     ///
     /// # Cancel safety
     /// Dropped, it leaves its calls running; they are given up with [`Gateway::close`].
     pub async fn serve(self: &Arc<Self>, session: &Arc<Session>, input: impl AsyncRead + Unpin) {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner).insert(session.id, Arc::downgrade(session));
-        let mut tasks = JoinSet::new();
+        let mut inbox = Inbox::default();
         let mut reader = LineReader::new(input, self.store.load().config.line_limit_bytes);
-        loop {
+        let mut is_open = true;
+        // After its end the input may still have requests that wait for the upstreams.
+        while is_open || !inbox.early.is_empty() {
             session.outbox.has_room().await;
-            match reader.next().await {
-                Ok(Some(Line::Whole(line))) => self.take(session, line, &mut tasks),
-                Ok(Some(Line::TooLong(found))) => refuse_too_long(session, &found),
-                Ok(None) => break,
-                Err(error) => {
-                    debug!(%error, "reading from the client failed");
-                    break;
-                }
+            tokio::select! {
+                biased;
+                () = self.settled(), if !inbox.early.is_empty() => self.take_early(session, &mut inbox),
+                line = reader.next(), if is_open && inbox.early.len() < EARLY => match line {
+                    Ok(Some(Line::Whole(line))) => self.take(session, line, &mut inbox),
+                    Ok(Some(Line::TooLong(found))) => refuse_too_long(session, &found),
+                    Ok(None) => is_open = false,
+                    Err(error) => {
+                        debug!(%error, "reading from the client failed");
+                        is_open = false;
+                    }
+                },
             }
-            while let Some(ended) = tasks.try_join_next() {
+            while let Some(ended) = inbox.tasks.try_join_next() {
                 log_panic(ended);
             }
         }
         // Whoever pipes requests into us has sent them all and waits for the answers.
         let waiting = async {
-            while let Some(ended) = tasks.join_next().await {
+            while let Some(ended) = inbox.tasks.join_next().await {
                 log_panic(ended);
             }
         };
-        tokio::time::timeout(START_WAIT + LAST_ANSWERS, waiting).await.ok();
+        timeout(LOAD_WAIT + LAST_ANSWERS, waiting).await.ok();
+    }
+
+    async fn settled(&self) {
+        // The sender lives as long as the gateway's process; without it there is nothing more to wait for.
+        self.settled.clone().wait_for(|is_settled| *is_settled).await.ok();
+    }
+
+    fn take_early(self: &Arc<Self>, session: &Arc<Session>, inbox: &mut Inbox) {
+        for (_, line) in std::mem::take(&mut inbox.early) {
+            if let Ok(envelope) = Envelope::parse(&line) {
+                self.requested(session, &line, &envelope, false, inbox);
+            }
+        }
     }
 
     /// Gives up the calls of a session whose client is gone.
@@ -129,54 +169,73 @@ impl Gateway {
         self.store.load().registry.tools().len() == n_offered
     }
 
-    fn take(self: &Arc<Self>, session: &Arc<Session>, line: &[u8], tasks: &mut JoinSet<()>) {
+    fn take(self: &Arc<Self>, session: &Arc<Session>, line: &[u8], inbox: &mut Inbox) {
         let envelope = match Envelope::parse(line) {
             Ok(envelope) => envelope,
             Err(error) => return refuse_unreadable(session, line, &error),
         };
         match envelope.kind() {
             Kind::Request { id, method } => {
-                let id = id_key(id);
-                if needs_upstreams(method) && !*self.settled.borrow() {
-                    let (gateway, session, line) = (Arc::clone(self), Arc::clone(session), line.to_owned());
-                    session.state().begin_wait(&id);
-                    tasks.spawn(async move { gateway.take_later(&session, &id, &line).await });
-                } else if let Some(request) = self.request(session, id, &envelope) {
-                    self.serve_request(request, method, tasks);
+                let is_early = !*self.settled.borrow() || !inbox.early.is_empty();
+                if needs_upstreams(method) && is_early {
+                    inbox.early.push_back((id_key(id), line.to_owned()));
+                } else {
+                    self.requested(session, line, &envelope, false, inbox);
                 }
             }
-            Kind::Notification { method } => self.notified(session, method, &envelope),
+            Kind::Notification { method } => self.notified(session, method, &envelope, inbox),
             // We ask clients nothing, so an answer is noise, as is anything else.
             Kind::Response { .. } => {}
             Kind::Noise => session.outbox.put(error_line("null", INVALID_REQUEST, "this is no JSON-RPC message", None)),
         }
     }
 
-    /// Takes a request that came before the upstreams were up.
-    async fn take_later(self: Arc<Self>, session: &Arc<Session>, id: &str, line: &[u8]) {
-        let mut settled = self.settled.clone();
-        // The sender lives as long as the gateway's process; without it there is nothing more to wait for.
-        settled.wait_for(|is_settled| *is_settled).await.ok();
-        drop(settled);
-        if !session.state().end_wait(id) {
-            return;
-        }
-        let mut tasks = JoinSet::new();
-        self.take(session, line, &mut tasks);
-        while let Some(ended) = tasks.join_next().await {
-            log_panic(ended);
+    fn requested(
+        self: &Arc<Self>,
+        session: &Arc<Session>,
+        line: &[u8],
+        envelope: &Envelope<'_>,
+        has_waited: bool,
+        inbox: &mut Inbox,
+    ) {
+        let Kind::Request { id, method } = envelope.kind() else { return };
+        if let Some(request) = self.request(session, line, id_key(id), envelope, has_waited) {
+            self.serve_request(&request, method, inbox);
         }
     }
 
+    /// Takes a request up again when `wait` is over, unless it was cancelled in between.
+    pub(super) fn later(
+        self: &Arc<Self>,
+        request: &Request<'_>,
+        inbox: &mut Inbox,
+        wait: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let (gateway, session) = (Arc::clone(self), Arc::clone(request.session));
+        let (id, line) = (request.id.clone(), request.line.to_owned());
+        session.state().begin_wait(&id);
+        inbox.tasks.spawn(async move {
+            wait.await;
+            // On its own line, so that the lock is free again.
+            let is_wanted = session.state().end_wait(&id);
+            if let (true, Ok(envelope)) = (is_wanted, Envelope::parse(&line)) {
+                gateway.requested(&session, &line, &envelope, true, &mut Inbox::default());
+            }
+        });
+    }
+
     /// Takes the snapshot and resolves the era; answers what cannot be resolved.
-    fn request<'a>(&self, session: &'a Arc<Session>, id: Box<str>, envelope: &Envelope<'a>) -> Option<Request<'a>> {
-        let Some(params) = Params::read(envelope.params) else {
-            session.outbox.put(error_line(
-                &id,
-                INVALID_PARAMS,
-                "`params` must be an object in which no member stands twice",
-                None,
-            ));
+    fn request<'a>(
+        &self,
+        session: &'a Arc<Session>,
+        line: &'a [u8],
+        id: Box<str>,
+        envelope: &Envelope<'a>,
+        has_waited: bool,
+    ) -> Option<Request<'a>> {
+        let Some(params) = Params::read(envelope.params).filter(|params| !params.is_ambiguous()) else {
+            let message = "`params` must be an object in which no member stands twice";
+            session.outbox.put(error_line(&id, INVALID_PARAMS, message, None));
             return None;
         };
         let era = match params.version().as_deref() {
@@ -189,16 +248,16 @@ impl Gateway {
                 return None;
             }
         };
-        Some(Request { session, snapshot: self.store.load(), era, id, params })
+        Some(Request { session, snapshot: self.store.load(), era, id, params, line, has_waited })
     }
 
-    fn serve_request(self: &Arc<Self>, request: Request<'_>, method: &str, tasks: &mut JoinSet<()>) {
+    fn serve_request(self: &Arc<Self>, request: &Request<'_>, method: &str, inbox: &mut Inbox) {
         match (method, request.era) {
-            ("tools/call", _) => self.call(&request, tasks),
-            ("tools/list", _) => self.list(&request),
-            ("initialize", _) => self.initialize(&request),
-            ("server/discover", Era::Modern) => self.discover(&request),
-            ("subscriptions/listen", Era::Modern) => self.listen(&request),
+            ("tools/call", _) => self.call(request, inbox),
+            ("tools/list", _) => self.list(request),
+            ("initialize", _) => self.initialize(request),
+            ("server/discover", Era::Modern) => self.discover(request),
+            ("subscriptions/listen", Era::Modern) => self.listen(request),
             ("ping", Era::Legacy) => request.answer(json!({})),
             _ => request.refuse(METHOD_NOT_FOUND, &format!("method not found: {method}")),
         }
@@ -234,11 +293,12 @@ impl Gateway {
             // The list is one page, so no cursor is ours.
             return request.refuse(INVALID_PARAMS, "invalid cursor");
         }
+        if request.era == Era::Legacy {
+            request.session.state().listed();
+        }
         let prepared = self.list_of(request.session, &request.snapshot, request.era);
         if request.era == Era::Legacy {
-            let mut state = request.session.state();
-            state.listed();
-            state.known_list = Some(prepared.digest);
+            request.session.state().known_list = Some(prepared.digest);
         }
         request.session.outbox.put(result_line(&request.id, &prepared.result));
     }
@@ -258,11 +318,12 @@ impl Gateway {
         }
     }
 
-    fn notified(&self, session: &Session, method: &str, envelope: &Envelope<'_>) {
+    fn notified(&self, session: &Session, method: &str, envelope: &Envelope<'_>, inbox: &mut Inbox) {
         match (method, envelope.params) {
             ("notifications/cancelled", Some(raw)) => {
                 let Some(params) = Params::read(Some(raw)) else { return };
                 let Some(id) = params.raw("requestId").map(id_key) else { return };
+                inbox.early.retain(|(early, _)| *early != id);
                 {
                     let mut state = session.state();
                     state.listeners.retain(|listener| listener.id != id);
@@ -270,15 +331,11 @@ impl Gateway {
                 }
                 // Ids that never were, and calls already answered, are nobody's.
                 self.pool.each_peer(|peer| {
-                    peer.cancel(session.id, &id, raw);
+                    peer.cancel(session.id, &id, params.raw("reason"));
                 });
             }
             _ => debug!(method, "notification of the client is not passed on"),
         }
-    }
-
-    pub(super) fn meta_call(self: &Arc<Self>, request: &Request<'_>, name: &str, tasks: &mut JoinSet<()>) {
-        meta::call(self, request, name, tasks);
     }
 
     /// The list that this session sees in this era.
@@ -318,7 +375,7 @@ fn refuse_too_long(session: &Session, found: &TooLong) {
     }
 }
 
-pub(super) fn log_panic(ended: Result<(), tokio::task::JoinError>) {
+fn log_panic(ended: Result<(), tokio::task::JoinError>) {
     if let Err(error) = ended
         && error.is_panic()
     {

@@ -83,7 +83,7 @@ pub(super) fn refusal(decision: Decision, refused: &Refused<'_>) -> ToolError {
         }
         Decision::Quarantined => {
             let message = format!("The definition of `{tool}` has changed since it was accepted, so it is withheld.");
-            ToolError::new("quarantined", tool, message, "Tell the user to review it with `gatekey lock --accept`.")
+            ToolError::new("quarantined", tool, message, "Do without it, and tell the user that it has changed.")
         }
         Decision::Inactive => inactive(refused),
         Decision::Unavailable => {
@@ -119,6 +119,10 @@ pub fn answer_failure(upstream: &UpstreamName, relay: &Relay, failure: &Failure)
         ),
         Failure::TimedOut => (
             format!("The server `{upstream}` did not answer in time; the call was given up."),
+            "The call may have had an effect: check before you repeat it.",
+        ),
+        Failure::Unreadable => (
+            format!("The server `{upstream}` sent an answer that is no valid message."),
             "The call may have had an effect: check before you repeat it.",
         ),
         Failure::TooLong { size_bytes } => (

@@ -35,15 +35,18 @@ pub(super) struct Rewrite<'a> {
 }
 
 impl<'a> Params<'a> {
-    /// Reads params; `None` where they are not an object, or where two readers could understand them differently.
+    /// Reads params, or any object; `None` where they are none.
     pub(super) fn read(raw: Option<&'a RawValue>) -> Option<Self> {
         let text = raw.map_or("{}", RawValue::get);
         let members = members(text)?;
-        if is_ambiguous(&members) {
-            return None;
-        }
         let meta = member(&members, "_meta").and_then(|meta| self::members(meta.value.get())).unwrap_or_default();
         Some(Self { text, members, meta })
+    }
+
+    /// Whether two readers could understand these params differently: the gate must not decide on one name while the
+    /// upstream calls another, nor map one token while the upstream uses another.
+    pub(super) fn is_ambiguous(&self) -> bool {
+        is_ambiguous(&self.members, &["name", "arguments", "_meta"]) || is_ambiguous(&self.meta, &["progressToken"])
     }
 
     /// A member as written.
@@ -54,6 +57,11 @@ impl<'a> Params<'a> {
     /// A member that is a text.
     pub(super) fn text_of(&self, key: &str) -> Option<Cow<'a, str>> {
         self.raw(key).and_then(as_text)
+    }
+
+    /// Whether a member is a text that says something.
+    pub(super) fn has_text(&self, key: &str) -> bool {
+        self.text_of(key).is_some_and(|text| !text.trim().is_empty())
     }
 
     /// The revision that a modern request names.
@@ -77,8 +85,9 @@ impl<'a> Params<'a> {
             (Some(old), Some(new)) => edits.replace(old.get(), new.to_owned()),
             (None, Some(new)) => edits.insert(self.text, "arguments", new),
             (Some(old), None) if rewrite.strips_intent => {
-                let own = members(old.get()).unwrap_or_default();
-                edits.remove(&own, |key| key == "intent");
+                if let Cow::Owned(new) = without_intent(old.get()) {
+                    edits.replace(old.get(), new);
+                }
             }
             _ => {}
         }
@@ -112,16 +121,25 @@ impl<'a> Params<'a> {
     }
 }
 
-/// Whether a member stands twice, or in a spelling that readers who fold case take for one of those that the gate reads:
-/// the gate must not decide on one name while the upstream calls another.
-fn is_ambiguous(members: &[Member<'_>]) -> bool {
-    const READ: [&str; 3] = ["name", "arguments", "_meta"];
+/// Whether a member stands twice, or in a spelling that readers who fold case or end texts at NUL take for one of
+/// `ours`.
+fn is_ambiguous(members: &[Member<'_>], ours: &[&str]) -> bool {
     // Upper, then lower, also folds the few letters beyond ASCII that are the same as ASCII ones but for case.
     let folded = |key: &str| key.to_uppercase().to_lowercase();
+    let is_ours = |key: &str| ours.iter().any(|own| folded(own) == folded(key));
     members.iter().enumerate().any(|(index, member)| {
         let is_repeated = members.iter().take(index).any(|before| before.key == member.key);
-        is_repeated || (!READ.contains(&&*member.key) && READ.contains(&folded(&member.key).as_str()))
+        let is_odd = member.key.chars().any(char::is_control);
+        is_repeated || is_odd || (!ours.contains(&&*member.key) && is_ours(&member.key))
     })
+}
+
+/// An object without its `intent`.
+pub(super) fn without_intent(object: &str) -> Cow<'_, str> {
+    let own = members(object).unwrap_or_default();
+    let mut edits = Edits::new(object);
+    edits.remove(&own, |key| key == "intent");
+    if edits.is_empty() { object.into() } else { edits.apply().into() }
 }
 
 #[cfg(test)]
@@ -151,10 +169,16 @@ mod tests {
             r#"{"name":"a","argumentS":{}}"#,
             r#"{"name":"a","argument\u017f":{}}"#,
             r#"{"name":"a","_meta":{},"_meta":{}}"#,
-            "[]",
+            r#"{"name":"a","name\u0000":"b"}"#,
+            r#"{"name":"a","_meta":{"progressToken":1,"progressToken":2}}"#,
+            r#"{"name":"a","_meta":{"progressToken":1,"ProgressToken":2}}"#,
         ] {
             let raw = RawValue::from_string(text.into()).unwrap();
-            assert!(Params::read(Some(&raw)).is_none(), "{text}");
+            assert!(Params::read(Some(&raw)).unwrap().is_ambiguous(), "{text}");
+        }
+        for text in [r#"{"name":"a","arguments":{"Name":1,"name":2},"_meta":{"k":1}}"#, "{}"] {
+            let raw = RawValue::from_string(text.into()).unwrap();
+            assert!(!Params::read(Some(&raw)).unwrap().is_ambiguous(), "{text}");
         }
     }
 

@@ -11,6 +11,8 @@ const PARAMETERS_CHARS: usize = 150;
 const SENTENCE_CHARS: usize = 80;
 /// Values of an enum that are written out.
 const ENUM_VALUES: usize = 4;
+/// Alternatives of a type that are looked at; they may lead to each other.
+const ARMS: usize = 8;
 
 /// Returns `exposed(a: string, b?: 1|2) — first sentence`, required parameters first.
 pub fn signature(exposed: &str, tool: &Tool) -> String {
@@ -72,7 +74,7 @@ fn type_of(property: &Value, root: &Value, depth: usize) -> String {
         if let Some(constants) = constants {
             return values_of(constants.into_iter());
         }
-        let mut types: Vec<String> = arms.iter().map(|arm| type_of(arm, root, depth + 1)).collect();
+        let mut types: Vec<String> = arms.iter().take(ARMS).map(|arm| type_of(arm, root, depth + 1)).collect();
         types.retain(|name| name != "null");
         types.dedup();
         return cut(&types.join("|"), 40);
@@ -112,7 +114,7 @@ mod tests {
             name: ToolName::new("t"),
             definition: to_raw_value(&json!({})).unwrap(),
             input_schema: to_raw_value(&schema).unwrap(),
-            description: "Does a thing. And more.".into(),
+            description: "Does one useful thing. And more.".into(),
             effect: Effect::Read,
             repeatable: true,
             digest: String::new(),
@@ -128,16 +130,16 @@ mod tests {
             "either": {"anyOf": [{"type": "string"}, {"type": "null"}]}, "free": {}}});
         assert_eq!(
             of(schema),
-            r#"t(id: string, limit?: int, state?: "new"|"paid", tags?: string[], size?: 1|2|3|4|…, either?: string, free?: any) — Does a thing."#
+            r#"t(id: string, limit?: int, state?: "new"|"paid", tags?: string[], size?: 1|2|3|4|…, either?: string, free?: any) — Does one useful thing."#
         );
     }
 
     #[test]
     fn what_does_not_fit_is_counted_and_recursion_ends() {
         let many: Map<String, Value> = (0..40).map(|n| (format!("parameter_{n}"), json!({"type": "string"}))).collect();
-        assert!(of(json!({"properties": many})).contains(", +34) —"), "{}", of(json!({"properties": many})));
+        assert!(of(json!({"properties": many})).contains(", +33) —"), "{}", of(json!({"properties": many})));
         let own = json!({"$defs": {"a": {"$ref": "#/$defs/a"}}, "properties": {"x": {"$ref": "#/$defs/a"}}});
-        assert_eq!(of(own), "t(x?: any) — Does a thing.");
-        assert_eq!(of(json!({})), "t() — Does a thing.");
+        assert_eq!(of(own), "t(x?: any) — Does one useful thing.");
+        assert_eq!(of(json!({})), "t() — Does one useful thing.");
     }
 }

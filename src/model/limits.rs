@@ -37,6 +37,8 @@ pub const UPSTREAM_TOOLS: usize = 20_000;
 pub const CALL_IDLE: Duration = Duration::from_secs(300);
 /// A call as a whole, progress or not.
 pub const CALL_TOTAL: Duration = Duration::from_secs(3_600);
+/// A server that tells of changes without a pause is asked again all the same after this long.
+pub const LIST_STORM: Duration = Duration::from_secs(1);
 /// A subscription to a server's changes is opened anew after this long.
 pub const SUBSCRIPTION: Duration = Duration::from_secs(24 * 3_600);
 /// Quiet after a server's `list_changed` before it is asked again.

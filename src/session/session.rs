@@ -80,8 +80,8 @@ impl Session {
 impl State {
     /// A legacy session begins, perhaps not the first of this connection.
     pub fn initialize(&mut self) {
-        let listeners = std::mem::take(&mut self.listeners);
-        *self = Self { is_legacy: true, listeners, ..Self::default() };
+        let (listeners, waiting) = (std::mem::take(&mut self.listeners), std::mem::take(&mut self.waiting));
+        *self = Self { is_legacy: true, listeners, waiting, ..Self::default() };
     }
 
     /// A request begins to wait.
@@ -120,11 +120,9 @@ impl State {
         self.unlocked.len() < n_before
     }
 
-    /// Notes that a tool was described or called.
-    pub fn ask(&mut self, tool: &ExposedName) {
-        if !self.asked.contains(tool) {
-            self.asked.insert(tool.clone());
-        }
+    /// Notes that a tool was described or called; says whether that is new.
+    pub fn ask(&mut self, tool: &ExposedName) -> bool {
+        !self.asked.contains(tool) && self.asked.insert(tool.clone())
     }
 
     /// The client was told that its list changed.

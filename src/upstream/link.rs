@@ -34,8 +34,8 @@ use crate::{
     model::{
         diagnostic::Diagnostic,
         limits::{
-            BACKOFF_FIRST, BACKOFF_MOST, BACKOFF_RESET, BACKOFF_SERVED, LIST_QUIET, NOISE_LOGGED, SUBSCRIPTION, SWEEP,
-            UPSTREAM_QUEUE_BYTES,
+            BACKOFF_FIRST, BACKOFF_MOST, BACKOFF_RESET, BACKOFF_SERVED, LIST_QUIET, LIST_STORM, NOISE_LOGGED,
+            SUBSCRIPTION, SWEEP, UPSTREAM_QUEUE_BYTES,
         },
         name::UpstreamName,
         program::Program,
@@ -46,7 +46,7 @@ use crate::{
         envelope::{Envelope, Kind, error_line, result_line},
         era::{Era, METHOD_NOT_FOUND},
         guard::Guard,
-        line::{Line, LineReader, TooLong},
+        line::{Line, LineReader, TooLong, scan},
         peer::{Answered, CallError, Peer, Relay, Reply},
     },
 };
@@ -89,6 +89,8 @@ pub enum Failure {
     Ended(String),
     /// Nothing came in time; it was told that the call is given up.
     TimedOut,
+    /// The answer is no JSON-RPC message.
+    Unreadable,
     /// The answer is over the line limit.
     TooLong {
         /// Its length.
@@ -210,6 +212,7 @@ impl Link {
             }
         };
         let mut memory = Memory::Unknown;
+        let mut has_fallen_back = false;
         let mut n_failures = 0;
         while !stop.is_cancelled() {
             let started = Instant::now();
@@ -217,11 +220,15 @@ impl Link {
             if stop.is_cancelled() {
                 return;
             }
-            if ended.was_probed && memory == Memory::Unknown {
+            if ended.was_probed && memory == Memory::Unknown && !has_fallen_back {
                 // Some servers exit on any request before `initialize`; such a one gets its second start at once.
                 debug!(upstream = %self.name(), "upstream ended on the probe, greeting it in the legacy way");
-                memory = Memory::Known(Era::Legacy);
+                (memory, has_fallen_back) = (Memory::Known(Era::Legacy), true);
                 continue;
+            }
+            if !ended.was_ready {
+                // Perhaps it ended for another reason, or is another server by now: the other way next time.
+                memory = if memory == Memory::Unknown { Memory::Known(Era::Legacy) } else { Memory::Unknown };
             }
             if started.elapsed() >= BACKOFF_RESET {
                 n_failures = 0;
@@ -344,8 +351,9 @@ impl Link {
         let news = async {
             loop {
                 self.list_changed.notified().await;
-                // Storms of notifications become one request.
-                while timeout(LIST_QUIET, self.list_changed.notified()).await.is_ok() {}
+                // A storm of notifications becomes one request, a steady one a request each second.
+                let quiet = async { while timeout(LIST_QUIET, self.list_changed.notified()).await.is_ok() {} };
+                timeout(LIST_STORM, quiet).await.ok();
                 if let Err(reason) = self.list(peer, hello).await {
                     warn!(upstream = %self.name(), reason, "listing again failed, the tools stay as they were");
                 }
@@ -398,12 +406,13 @@ impl Link {
     }
 
     async fn take(&self, peer: &Peer, line: &[u8]) {
-        let Ok(envelope) = Envelope::parse(line) else { return self.noise(line) };
+        let Ok(envelope) = Envelope::parse(line) else { return self.take_unreadable(peer, line) };
         match envelope.kind() {
             Kind::Response { .. } => {
                 if let Answered::Pass(to, line) = peer.answered(line, &envelope) {
-                    // A client that is gone wants no answer.
-                    to.send(line).await.ok();
+                    // Put first, so that it is not lost if this server ends while its client reads slowly.
+                    to.put(line);
+                    to.has_room().await;
                 }
             }
             Kind::Notification { method: "notifications/progress" } => {
@@ -430,10 +439,21 @@ impl Link {
 
     fn take_too_long(&self, peer: &Peer, found: &TooLong) {
         warn!(upstream = %self.name(), size_bytes = found.size_bytes, "upstream sent a line over the limit");
-        let relay = found.id.as_ref().filter(|_| !found.has_method).and_then(|id| peer.answer_too_long(id));
+        let relay =
+            found.id.as_ref().filter(|_| !found.has_method).and_then(|id| peer.answer_useless(id, CallError::TooLong));
         if let Some(relay) = relay {
             let failure = Failure::TooLong { size_bytes: found.size_bytes };
             (self.shared.on_failure)(self.name(), &relay, &failure);
+        }
+    }
+
+    /// A line that is closed and has the id of a call is its answer, however broken.
+    fn take_unreadable(&self, peer: &Peer, line: &[u8]) {
+        self.noise(line);
+        let found = scan(line).filter(|found| !found.has_method);
+        let relay = found.and_then(|found| peer.answer_useless(&found.id?, CallError::Unreadable));
+        if let Some(relay) = relay {
+            (self.shared.on_failure)(self.name(), &relay, &Failure::Unreadable);
         }
     }
 

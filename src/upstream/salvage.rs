@@ -35,34 +35,42 @@ pub(super) fn salvage(raw: &RawValue) -> Salvaged {
     let Some(name) = member(&all, "name").and_then(|name| as_text(name.value)).filter(|name| !name.is_empty()) else {
         return Salvaged::Dropped(None, "it has no name");
     };
-    let mut mended = Vec::new();
-    let mut edits = Edits::new(text);
-    let is_wrong = |key: &str| {
-        let wanted = TYPES.iter().find(|(known, _)| *known == key);
-        wanted.is_some_and(|(_, first)| member(&all, key).is_some_and(|found| !found.value.get().starts_with(*first)))
-            || (key == "outputSchema" && has_other_root(&all))
-    };
-    let wrong: Vec<&str> = all.iter().map(|found| &*found.key).filter(|key| is_wrong(key)).collect();
-    if !wrong.is_empty() {
-        mended.push(format!("{} left out", wrong.join(", ")));
-        edits.remove(&all, is_wrong);
+    if all.iter().filter(|member| member.key.eq_ignore_ascii_case("name")).count() > 1 {
+        return Salvaged::Dropped(Some(name.into_owned()), "it has two names");
     }
-    match mend_schema(member(&all, "inputSchema"), &mut edits, text) {
-        Ok(note) => mended.extend(note),
+    let mut notes = Vec::new();
+    let mended = without_wrong_members(text, &all, &mut notes);
+    let mended = match with_input_schema(&mended, &mut notes) {
+        Ok(mended) => mended,
         Err(reason) => return Salvaged::Dropped(Some(name.into_owned()), reason),
-    }
-    if let Some(output) = member(&all, "outputSchema").filter(|_| !wrong.contains(&"outputSchema"))
-        && let Some(fields) = members(output.value.get())
-        && member(&fields, "type").is_none()
-    {
-        edits.insert(output.value.get(), "type", r#""object""#);
-        mended.push("outputSchema got the type object".into());
-    }
-    let definition = if edits.is_empty() { text.to_owned() } else { edits.apply() };
-    match tool(&name, definition) {
-        Some(tool) => Salvaged::Used(tool, (!mended.is_empty()).then(|| mended.join("; "))),
+    };
+    let mended = with_output_type(&mended, &mut notes);
+    match tool(&name, mended) {
+        Some(tool) => Salvaged::Used(tool, (!notes.is_empty()).then(|| notes.join("; "))),
         None => Salvaged::Dropped(Some(name.into_owned()), "it cannot be mended"),
     }
+}
+
+/// Each of these steps edits the text that the one before left, so that no two edits meet.
+fn without_wrong_members(text: &str, all: &[Member<'_>], notes: &mut Vec<String>) -> String {
+    let is_wrong = |key: &str| {
+        let wanted = TYPES.iter().find(|(known, _)| *known == key);
+        wanted.is_some_and(|(_, first)| member(all, key).is_some_and(|found| !found.value.get().starts_with(*first)))
+            || (key == "outputSchema" && has_other_root(all))
+    };
+    let wrong: Vec<&str> = all.iter().map(|found| &*found.key).filter(|key| is_wrong(key)).collect();
+    if wrong.is_empty() {
+        return text.to_owned();
+    }
+    notes.push(format!("{} left out", wrong.join(", ")));
+    without(text, is_wrong)
+}
+
+fn without(object: &str, is_out: impl Fn(&str) -> bool) -> String {
+    let all = members(object).unwrap_or_default();
+    let mut edits = Edits::new(object);
+    edits.remove(&all, is_out);
+    edits.apply()
 }
 
 /// Whether the output schema is no schema of an object.
@@ -72,28 +80,54 @@ fn has_other_root(all: &[Member<'_>]) -> bool {
     member(&fields, "type").is_some_and(|kind| as_text(kind.value).as_deref() != Some("object"))
 }
 
-fn mend_schema<'a>(
-    schema: Option<&Member<'a>>,
-    edits: &mut Edits<'a>,
-    text: &'a str,
-) -> Result<Option<String>, &'static str> {
-    let Some(schema) = schema else {
+fn with_input_schema(text: &str, notes: &mut Vec<String>) -> Result<String, &'static str> {
+    let all = members(text).unwrap_or_default();
+    let mut edits = Edits::new(text);
+    let Some(schema) = member(&all, "inputSchema") else {
+        notes.push("inputSchema was missing".into());
         edits.insert(text, "inputSchema", r#"{"type":"object"}"#);
-        return Ok(Some("inputSchema was missing".into()));
+        return Ok(edits.apply());
     };
-    let Some(fields) = members(schema.value.get()) else { return Err("its inputSchema is not an object") };
+    let mended = mended_schema(schema.value.get(), notes)?;
+    if mended == schema.value.get() {
+        return Ok(text.to_owned());
+    }
+    edits.replace(schema.value.get(), mended);
+    Ok(edits.apply())
+}
+
+fn mended_schema(schema: &str, notes: &mut Vec<String>) -> Result<String, &'static str> {
+    let Some(fields) = members(schema) else { return Err("its inputSchema is not an object") };
+    let is_other =
+        |key: &str, first: char| member(&fields, key).is_some_and(|found| !found.value.get().starts_with(first));
+    // PHP writes an empty map as `[]`, Go an empty list as `null`.
+    let is_wrong = |key: &str| (key == "properties" && is_other(key, '{')) || (key == "required" && is_other(key, '['));
+    if let Some(wrong) = fields.iter().find(|found| is_wrong(&found.key)) {
+        notes.push(format!("{} of inputSchema left out", wrong.key));
+        return mended_schema(&without(schema, is_wrong), notes);
+    }
+    let mut edits = Edits::new(schema);
     match member(&fields, "type") {
-        None => {
-            edits.insert(schema.value.get(), "type", r#""object""#);
-            Ok(Some("inputSchema got the type object".into()))
-        }
-        Some(kind) if as_text(kind.value).as_deref() == Some("object") => Ok(None),
+        None => edits.insert(schema, "type", r#""object""#),
+        Some(kind) if as_text(kind.value).as_deref() == Some("object") => return Ok(schema.to_owned()),
         Some(kind) if kind.value.get().starts_with('[') && kind.value.get().contains(r#""object""#) => {
             edits.replace(kind.value.get(), r#""object""#);
-            Ok(Some("inputSchema got the type object".into()))
         }
-        Some(_) => Err("its inputSchema describes no object"),
+        Some(_) => return Err("its inputSchema describes no object"),
     }
+    notes.push("inputSchema got the type object".into());
+    Ok(edits.apply())
+}
+
+fn with_output_type(text: &str, notes: &mut Vec<String>) -> String {
+    let all = members(text).unwrap_or_default();
+    let output = member(&all, "outputSchema").map(|output| output.value.get());
+    let lacks_type = |schema: &&str| members(schema).is_some_and(|fields| member(&fields, "type").is_none());
+    let Some(output) = output.filter(lacks_type) else { return text.to_owned() };
+    notes.push("outputSchema got the type object".into());
+    let mut edits = Edits::new(text);
+    edits.insert(output, "type", r#""object""#);
+    edits.apply()
 }
 
 fn tool(name: &str, definition: String) -> Option<Tool> {
@@ -147,6 +181,15 @@ mod tests {
                 r#"{"name":"a","inputSchema":{"type":"object"},"outputSchema":{"type":"array"},"description":null}"#,
                 r#"{"name":"a","inputSchema":{"type":"object"}} | outputSchema, description left out"#,
             ),
+            (
+                r#"{"description":null,"name":"a"}"#,
+                r#"{"inputSchema":{"type":"object"},"name":"a"} | description left out; inputSchema was missing"#,
+            ),
+            (
+                r#"{"name":"a","inputSchema":{"properties":[],"required":null}}"#,
+                r#"{"name":"a","inputSchema":{"type":"object"}} | properties of inputSchema left out; inputSchema got the type object"#,
+            ),
+            (r#"{"name":"a","Name":"skill_load","inputSchema":{"type":"object"}}"#, "a dropped: it has two names"),
             (r#"{"name":"a","inputSchema":{"type":"string"}}"#, "a dropped: its inputSchema describes no object"),
             (r#"{"name":"a","inputSchema":null}"#, "a dropped: its inputSchema is not an object"),
             (r#"{"inputSchema":{"type":"object"}}"#, " dropped: it has no name"),

@@ -140,6 +140,13 @@ fn trimmed(buffer: &[u8], start: usize, end: usize) -> (usize, usize) {
     (from, to)
 }
 
+/// Looks for the envelope of a line that cannot be parsed; `None` where it is not even closed.
+pub fn scan(line: &[u8]) -> Option<TooLong> {
+    let mut scan = TopLevel::default();
+    scan.feed(line);
+    (line.first() == Some(&b'{') && scan.depth == 0 && !scan.in_string).then(|| scan.finish())
+}
+
 /// Longest id that is remembered of a line over the limit, in bytes.
 const ID_BYTES: usize = 256;
 
@@ -282,6 +289,15 @@ mod tests {
             let input = format!("{message}\nok\n");
             let expected = [format!("too long {} {found}", message.len()), "ok".into()];
             assert_eq!(lines(input.as_bytes(), 100).await, expected);
+        }
+    }
+
+    #[test]
+    fn the_id_of_an_unreadable_line_is_found_where_the_line_is_closed() {
+        let id = |line: &[u8]| scan(line).and_then(|found| found.id);
+        assert_eq!(id(b"{\"id\":7,\"result\":\"\xe9\"}").as_deref(), Some("7"));
+        for noise in [&b"{\"id\":7,\"resu"[..], b"[7]", b"text", b"", b"{\"not\":\"rpc\"}"] {
+            assert_eq!(id(noise), None);
         }
     }
 

@@ -63,6 +63,9 @@ pub enum CallError {
     /// The answer is over the line limit.
     #[error("the answer is longer than a line may be")]
     TooLong,
+    /// The answer is no JSON-RPC message.
+    #[error("the answer cannot be read")]
+    Unreadable,
 }
 
 #[derive(Debug)]
@@ -177,12 +180,12 @@ impl Peer {
         }
     }
 
-    /// Takes the news of an answer over the line limit; returns the relayed call that it answers.
-    pub fn answer_too_long(&self, id: &str) -> Option<Relay> {
+    /// Takes the news of an answer that cannot be used; returns the relayed call that it answers.
+    pub fn answer_useless(&self, id: &str, why: CallError) -> Option<Relay> {
         match id.parse().ok().and_then(|id: u64| self.tickets().open.remove(&id))? {
             Ticket::Relay(relay) => Some(relay),
             Ticket::Await(sender) => {
-                drop(sender.send(Err(CallError::TooLong)));
+                drop(sender.send(Err(why)));
                 None
             }
         }
@@ -199,9 +202,9 @@ impl Peer {
         Some((Arc::clone(&relay.to), replaced(line, token.get(), theirs)))
     }
 
-    /// Gives up the call that `session` knows as `client_id` and tells the server; `params` are those of the client's
-    /// notification. Says whether there was such a call.
-    pub fn cancel(&self, session: u64, client_id: &str, params: &RawValue) -> bool {
+    /// Gives up the call that `session` knows as `client_id` and tells the server, with the client's `reason`. Says
+    /// whether there was such a call.
+    pub fn cancel(&self, session: u64, client_id: &str, reason: Option<&RawValue>) -> bool {
         let mut tickets = self.tickets();
         let found = tickets.open.iter().find_map(|(id, ticket)| match ticket {
             Ticket::Relay(relay) if relay.session == session && &*relay.client_id == client_id => Some(*id),
@@ -210,7 +213,7 @@ impl Peer {
         let Some(id) = found else { return false };
         tickets.open.remove(&id);
         drop(tickets);
-        self.tell_cancelled(id, Some(params));
+        self.tell_cancelled(id, reason);
         true
     }
 
@@ -259,14 +262,9 @@ impl Peer {
         taken
     }
 
-    fn tell_cancelled(&self, id: u64, params: Option<&RawValue>) {
-        let params = params.and_then(|params| {
-            let members = members(params.get())?;
-            let mut edits = Edits::new(params.get());
-            edits.replace(member(&members, "requestId")?.value.get(), id.to_string());
-            Some(edits.apply())
-        });
-        let params = params.unwrap_or_else(|| format!(r#"{{"requestId":{id}}}"#));
+    fn tell_cancelled(&self, id: u64, reason: Option<&RawValue>) {
+        let reason = reason.map(|reason| format!(r#","reason":{}"#, reason.get())).unwrap_or_default();
+        let params = format!(r#"{{"requestId":{id}{reason}}}"#);
         // A server that takes nothing more is about to be given up anyway.
         self.outbox.push(notification_line("notifications/cancelled", Some(&params))).ok();
     }
@@ -367,10 +365,10 @@ mod tests {
         for (session, id) in [(1, "7"), (2, "7")] {
             peer.relay(relay(&client, session, id), |_| b"call".into()).unwrap();
         }
-        let params = raw(r#"{"requestId":7,"reason":"enough"}"#);
-        assert!(peer.cancel(2, "7", &params));
-        assert!(!peer.cancel(2, "7", &params), "it is given up once");
-        assert!(!peer.cancel(2, r#""7""#, &params), "a text is another id");
+        let reason = raw(r#""enough""#);
+        assert!(peer.cancel(2, "7", Some(&reason)));
+        assert!(!peer.cancel(2, "7", None), "it is given up once");
+        assert!(!peer.cancel(2, r#""7""#, None), "a text is another id");
         assert_eq!(answer(&peer, r#"{"id":2,"result":{}}"#), None);
         let cancelled =
             r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2,"reason":"enough"}}"#;

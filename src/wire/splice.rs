@@ -29,7 +29,8 @@ pub fn members(text: &str) -> Option<Vec<Member<'_>>> {
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
             let mut members = Vec::with_capacity(4);
             while let Some((key, value)) = map.next_entry::<&'de RawValue, &'de RawValue>()? {
-                let name = super::envelope::as_text(key).unwrap_or_default();
+                // A key with half a surrogate pair has no name that two readers would agree on.
+                let name = super::envelope::as_text(key).ok_or_else(|| serde::de::Error::custom("unreadable key"))?;
                 members.push(Member { key: name, raw_key: key.get(), value });
             }
             Ok(members)
@@ -102,15 +103,16 @@ impl<'a> Edits<'a> {
 
     /// Returns the changed text.
     pub fn apply(mut self) -> String {
-        // Stable, so insertions at one place keep their order.
-        self.list.sort_by_key(|(range, _)| range.start);
+        // Insertions go before what is replaced at their place; stable, so they keep their order.
+        self.list.sort_by_key(|(range, _)| (range.start, range.end));
         let grown: usize = self.list.iter().map(|(_, with)| with.len()).sum();
         let mut out = String::with_capacity(self.text.len() + grown);
         let mut at = 0;
         for (range, with) in &self.list {
+            debug_assert!(at <= range.start, "two edits overlap");
             out.push_str(self.text.get(at..range.start).unwrap_or_default());
             out.push_str(with);
-            at = range.end;
+            at = at.max(range.end);
         }
         out.push_str(self.text.get(at..).unwrap_or_default());
         out

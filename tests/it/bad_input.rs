@@ -233,7 +233,7 @@ fn tools_can_be_looked_at_and_tried_by_hand() {
     let config = config.to_str().unwrap();
     let (code, stdout, _) = run(["tools", "list", "--json", "--config", config]);
     let envelope: Value = serde_json::from_str(&stdout).unwrap();
-    assert_eq!((code, envelope["data"].as_array().map(Vec::len)), (0, Some(5)), "{envelope}");
+    assert_eq!((code, envelope["data"].as_array().map(Vec::len)), (0, Some(6)), "{envelope}");
     let (code, stdout, _) = run(["tools", "show", "big", "--config", config]);
     let definition: Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!((code, &definition["name"]), (0, &json!("big")));
@@ -261,6 +261,92 @@ fn requests_piped_in_at_once_are_all_answered() {
     proxy.close();
     assert_eq!(proxy.answer_to(initialize)["result"]["protocolVersion"], "2025-06-18");
     assert!(proxy.answer_to(list)["result"]["tools"].is_array());
-    assert_eq!(proxy.answer_to(load)["result"]["structuredContent"]["tools"].as_array().map(Vec::len), Some(5));
+    assert_eq!(proxy.answer_to(load)["result"]["structuredContent"]["tools"].as_array().map(Vec::len), Some(6));
     assert_eq!(proxy.ended(Duration::from_secs(10)).code(), Some(0));
+}
+
+#[test]
+fn an_answer_that_cannot_be_read_ends_its_call_at_once() {
+    let (_case, config) = odd("", "");
+    let mut proxy = start(&config);
+    proxy.load("odd");
+    let id = proxy.ask("tools/call", json!({"name": "latin1"}));
+    let answer = proxy.answer_within(id, Duration::from_secs(5));
+    assert_eq!(answer["result"]["structuredContent"]["code"], "unavailable", "{answer}");
+    assert_eq!(text_of(&proxy.call("ok", json!({}))), "fine");
+}
+
+#[test]
+fn arguments_of_meta_tools_are_answered_however_they_are_spelled() {
+    let (_case, config) = odd("", "");
+    let mut proxy = start(&config);
+    let key = proxy.load("odd")["key"].clone();
+    for (tool, arguments) in [
+        ("skill_load", r#"{"name":"odd","Name":"x"}"#.to_owned()),
+        ("tool_call_write", format!(r#"{{"key":{key},"name":"ok","arguments":{{}},"arguments":{{"a":1}}}}"#)),
+        ("tool_call_write", format!(r#"{{"key":{key},"name":"ok","Name":"Bob"}}"#)),
+        ("tool_call_write", format!(r#"{{"key":{key},"name":"ok","\ud800":1,"\udc00":2}}"#)),
+        ("tool_call_write", "[1]".to_owned()),
+    ] {
+        proxy.send_raw(&format!(
+            r#"{{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#
+        ));
+        let answer = proxy.wait_for(&arguments, Duration::from_secs(5), |message| message["id"] == "x");
+        assert!(answer["result"]["content"].is_array(), "{answer}");
+    }
+}
+
+#[test]
+fn requests_before_the_servers_are_up_are_answered_in_their_order() {
+    let (_case, config) = odd("", "");
+    let mut proxy = Proxy::with_config(&config);
+    let asked: Vec<u64> = (0..12).map(|_| proxy.ask("tools/list", json!({}))).collect();
+    proxy.answer_to(asked[11]);
+    let answered: Vec<Value> =
+        proxy.raw.iter().map(|line| serde_json::from_str::<Value>(line).unwrap()["id"].clone()).collect();
+    assert_eq!(answered, asked.iter().map(|id| json!(id)).collect::<Vec<_>>());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_proxy_whose_client_does_not_read_can_be_ended() {
+    let (_case, config) = odd("", "");
+    let mut command = gatekey();
+    command.arg("proxy").arg("--config").arg(&config);
+    command
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let big = json!({"jsonrpc": "2.0", "id": "x".repeat(200_000), "method": "ping"}).to_string() + "\n";
+    let mut stdin = child.stdin.take().unwrap();
+    std::io::Write::write_all(&mut stdin, big.repeat(3).as_bytes()).unwrap();
+    drop(stdin);
+    let mut status = None;
+    wait_until("it ends although nobody reads its answers", Duration::from_secs(12), || {
+        status = child.try_wait().unwrap();
+        status.is_some()
+    });
+    assert_eq!(status.unwrap().code(), Some(0));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_modern_server_that_failed_once_is_found_again() {
+    let case = Case::new("17");
+    let flag = case.path("started-before");
+    let server = case.folder.join("server.py");
+    let script = format!(
+        "test -f '{0}' || {{ touch '{0}'; exit 1; }}; exec python3 '{1}' --name modern --era modern",
+        flag.display(),
+        server.display()
+    );
+    let config = case
+        .write("one.json", &json!({"mcpServers": {"modern": {"command": "sh", "args": ["-c", script]}}}).to_string());
+    let mut proxy = Proxy::with_config(&config);
+    proxy.initialize();
+    wait_until("it is found again", Duration::from_secs(30), || {
+        !proxy.load("modern")["tools"].as_array().is_none_or(Vec::is_empty)
+    });
+    assert_eq!(text_of(&proxy.call("tool_modern", json!({}))), "ok:tool_modern");
 }

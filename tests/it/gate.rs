@@ -358,6 +358,7 @@ fn an_intent_is_asked_for_and_taken_off_before_the_call() {
     ] {
         assert_eq!(result["structuredContent"]["code"], "invalid_arguments", "{result}");
     }
+    proxy.call("tool_call_write", json!({"key": key, "name": "a_put", "arguments": {"n": 0, "intent": "To try it."}}));
     proxy.call("a_put", json!({"n": 1, "intent": "To try it."}));
     proxy.call("tool_call_write", json!({"key": key, "name": "a_put", "arguments": {"n": 2}, "intent": "To try it."}));
     let calls = journal(&scratch.path().join("journal.jsonl"));
@@ -366,7 +367,7 @@ fn an_intent_is_asked_for_and_taken_off_before_the_call() {
         .filter(|message| message["method"] == "tools/call")
         .map(|message| &message["params"]["arguments"])
         .collect();
-    assert_eq!(arguments, [&json!({"n": 1}), &json!({"n": 2})]);
+    assert_eq!(arguments, [&json!({"n": 0}), &json!({"n": 1}), &json!({"n": 2})]);
 }
 
 #[test]

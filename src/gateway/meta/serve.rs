@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json, value::RawValue};
-use tokio::task::JoinSet;
 
 use super::{skill_load, skill_read_reference, skill_unload, tool_call, tool_describe};
 use crate::{
@@ -11,7 +10,7 @@ use crate::{
     gate::key::claimed_skill,
     gateway::{
         catalogue,
-        dispatch::{Gateway, Request},
+        dispatch::{Gateway, Inbox, Request},
         error::ToolError,
         params::Params,
     },
@@ -52,23 +51,19 @@ pub(in crate::gateway) fn definitions(snapshot: &Snapshot, principal: &Principal
 }
 
 /// Serves a call of a meta-tool.
-pub(in crate::gateway) fn call(gateway: &Arc<Gateway>, request: &Request<'_>, name: &str, tasks: &mut JoinSet<()>) {
-    let Some(arguments) = object_of(request.params.raw("arguments")) else {
-        let error = ToolError::new(
-            "invalid_arguments",
-            name,
-            "The arguments are not an object.",
-            "Call it again with an object.",
-        );
+pub(in crate::gateway) fn call(gateway: &Arc<Gateway>, request: &Request<'_>, name: &str, inbox: &mut Inbox) {
+    let object = object_of(request.params.raw("arguments"));
+    let Some(arguments) = object.as_deref().and_then(|object| Params::read(Some(object))) else {
+        let hint = "Call it again with an object.";
+        let error = ToolError::new("invalid_arguments", name, "The arguments are not an object.", hint);
         return request.answer(error.to_result());
     };
-    let Some(arguments) = Params::read(Some(&arguments)) else { return };
     let outcome = match (name, request.era) {
-        ("skill_load", _) => return skill_load::call(gateway, request, &arguments, tasks),
+        ("skill_load", _) => return skill_load::call(gateway, request, &arguments, inbox),
         ("skill_read_reference", _) => skill_read_reference::call(request, &arguments),
         ("tool_describe", _) => tool_describe::call(gateway, request, &arguments),
-        ("tool_call_read", _) => return tool_call::call(gateway, request, &arguments, Some(Effect::Read), tasks),
-        ("tool_call_write", _) => return tool_call::call(gateway, request, &arguments, None, tasks),
+        ("tool_call_read", _) => return tool_call::call(gateway, request, &arguments, Some(Effect::Read), inbox),
+        ("tool_call_write", _) => return tool_call::call(gateway, request, &arguments, None, inbox),
         ("skill_unload", Era::Legacy) => skill_unload::call(gateway, request, &arguments),
         _ => {
             let hint = "Use only the names that you were given.";

@@ -2,8 +2,8 @@
 
 use std::{fmt::Write as _, sync::Arc};
 
-use serde_json::{Value, json, value::RawValue};
-use tokio::{task::JoinSet, time::Instant};
+use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::serve::{define, lasting, skill, text};
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
     gateway::{
         call::down_reason,
         catalogue::{self, Texts},
-        dispatch::{Gateway, Request},
+        dispatch::{Gateway, Inbox, Request},
         error::ToolError,
         params::Params,
         signature::signature,
@@ -39,36 +39,22 @@ pub(super) fn definition(snapshot: &Snapshot, principal: &Principal, texts: Text
 }
 
 /// Answers at once, or once the upstream whose tools the skill opens has had its time to start.
-pub(super) fn call(gateway: &Arc<Gateway>, request: &Request<'_>, arguments: &Params<'_>, tasks: &mut JoinSet<()>) {
+pub(super) fn call(gateway: &Arc<Gateway>, request: &Request<'_>, arguments: &Params<'_>, inbox: &mut Inbox) {
     let named = text(arguments, "skill_load", &["name", "skill"]);
     let skill = named.as_ref().ok().and_then(|name| request.snapshot.skills.get(name.trim()));
-    let Some(skill) = skill.filter(|skill| is_starting(gateway, skill)) else {
+    let Some(skill) = skill.filter(|skill| !request.has_waited && is_starting(gateway, skill)) else {
         let outcome = load(gateway, request, arguments);
         return request.answer(outcome.unwrap_or_else(|error| error.to_result()));
     };
-    let own_link =
-        gateway.pool.links().iter().find(|link| skill.origin == Origin::Upstream(link.name().clone())).cloned();
-    let (gateway, session) = (Arc::clone(gateway), Arc::clone(request.session));
-    let (outer, own) = (request.params.text.to_owned(), arguments.text.to_owned());
-    let (id, era) = (request.id.clone(), request.era);
-    session.state().begin_wait(&id);
-    tasks.spawn(async move {
+    let links = gateway.pool.links();
+    let own_link = links.iter().find(|link| skill.origin == Origin::Upstream(link.name().clone())).cloned();
+    let waiting = Arc::clone(gateway);
+    gateway.later(request, inbox, async move {
         match own_link {
             Some(link) => drop(link.wait_ready(LOAD_WAIT).await),
-            None => drop(gateway.pool.settled(Instant::now() + LOAD_WAIT).await),
+            None => drop(waiting.pool.settled(Instant::now() + LOAD_WAIT).await),
         }
-        gateway.published().await;
-        if !session.state().end_wait(&id) {
-            return;
-        }
-        let raw = |text| RawValue::from_string(text).ok();
-        let (outer, own) = (raw(outer), raw(own));
-        let (Some(params), Some(arguments)) = (Params::read(outer.as_deref()), Params::read(own.as_deref())) else {
-            return;
-        };
-        let request = Request { session: &session, snapshot: gateway.store.load(), era, id, params };
-        let outcome = load(&gateway, &request, &arguments);
-        request.answer(outcome.unwrap_or_else(|error| error.to_result()));
+        waiting.published().await;
     });
 }
 

@@ -4,23 +4,22 @@
 use std::{borrow::Cow, sync::Arc};
 
 use serde_json::{Value, json, value::RawValue};
-use tokio::task::JoinSet;
 
 use super::serve::{KeyWorth, define, object_of, text, worth};
 use crate::{
     config::Intent,
     gateway::{
         call::{Call, open_to},
-        dispatch::{Gateway, Request},
+        dispatch::{Gateway, Inbox, Request},
         error::ToolError,
-        params::Params,
+        params::{Params, without_intent},
     },
     model::tool::Effect,
-    wire::splice::{Edits, members},
+    wire::{
+        envelope::as_text,
+        splice::{Edits, member, members},
+    },
 };
-
-/// Members of a call that are not arguments of the tool.
-const OWN: &[&str] = &["key", "name", "arguments", "intent"];
 
 pub(super) fn definition(name: &str, intent: Intent) -> Value {
     let is_read = name == "tool_call_read";
@@ -52,9 +51,9 @@ pub(super) fn call(
     request: &Request<'_>,
     arguments: &Params<'_>,
     effect: Option<Effect>,
-    tasks: &mut JoinSet<()>,
+    inbox: &mut Inbox,
 ) {
-    if let Err(error) = try_call(gateway, request, arguments, effect, tasks) {
+    if let Err(error) = try_call(gateway, request, arguments, effect, inbox) {
         request.answer(error.to_result());
     }
 }
@@ -64,26 +63,40 @@ fn try_call(
     request: &Request<'_>,
     arguments: &Params<'_>,
     effect: Option<Effect>,
-    tasks: &mut JoinSet<()>,
+    inbox: &mut Inbox,
 ) -> Result<(), ToolError> {
     let own_name = if effect.is_some() { "tool_call_read" } else { "tool_call_write" };
     let tool = text(arguments, own_name, &["name", "tool"])?;
-    let inner = inner_arguments(arguments).ok_or_else(|| {
+    // Whether the tool has an `intent` of its own says nothing about whether it may be called.
+    let snapshot = &request.snapshot;
+    let position = snapshot.registry.position(&tool);
+    let is_own = position.is_some_and(|position| snapshot.registry.tools()[position].has_own_intent());
+    let is_ours = snapshot.config.intent != Intent::Off && !is_own;
+    let inner = inner_arguments(arguments, is_ours).ok_or_else(|| {
         let hint = "Call it again with `arguments`: an object.";
         ToolError::new("invalid_arguments", &tool, format!("The arguments of `{tool}` are not an object."), hint)
     })?;
+    // Models put it beside the tool's arguments or among them.
+    let has_intent = arguments.has_text("intent") || has_intent(&inner);
+    let inner = if is_ours { without_intent(&inner) } else { inner.as_ref().into() };
     let key = arguments.text_of("key");
     let worth = worth(gateway, request, key.as_deref());
     let of_key = if let KeyWorth::Opens(skill) = &worth { Some(skill) } else { None };
     let open = open_to(request.session, request.era, of_key);
     // A key that is good for another skill does not help either.
     let has_stale_key = worth != KeyWorth::Absent;
-    let call = Call { tool: &tool, open: &open, arguments: Some(&inner), has_stale_key, effect };
-    gateway.try_call(request, call, tasks)
+    let call = Call { tool: &tool, open: &open, arguments: Some(&inner), has_stale_key, effect, has_intent };
+    gateway.try_call(request, call, inbox)
+}
+
+fn has_intent(object: &str) -> bool {
+    let own = members(object).unwrap_or_default();
+    let given = member(&own, "intent").and_then(|found| as_text(found.value));
+    given.is_some_and(|text| !text.trim().is_empty())
 }
 
 /// The tool's arguments, as JSON: an object, a text that holds one, or, where there is no `arguments`, what stands beside.
-fn inner_arguments<'a>(arguments: &Params<'a>) -> Option<Cow<'a, str>> {
+fn inner_arguments<'a>(arguments: &Params<'a>, has_intent: bool) -> Option<Cow<'a, str>> {
     if let Some(raw) = arguments.raw("arguments").filter(|raw| raw.get() != "null") {
         return match raw.get().starts_with('{') {
             true => Some(raw.get().into()),
@@ -92,7 +105,13 @@ fn inner_arguments<'a>(arguments: &Params<'a>) -> Option<Cow<'a, str>> {
     }
     let beside = members(arguments.text)?;
     let mut edits = Edits::new(arguments.text);
-    edits.remove(&beside, |key| OWN.contains(&key));
+    let has_alias = member(&beside, "name").is_none();
+    edits.remove(&beside, |key| match key {
+        "key" | "name" | "arguments" => true,
+        "tool" => has_alias,
+        "intent" => has_intent,
+        _ => false,
+    });
     Some(edits.apply().into())
 }
 
@@ -103,7 +122,7 @@ mod tests {
     fn inner(text: &str) -> Option<String> {
         let raw = RawValue::from_string(text.into()).unwrap();
         let params = Params::read(Some(&raw)).unwrap();
-        inner_arguments(&params).map(Cow::into_owned)
+        inner_arguments(&params, true).map(Cow::into_owned)
     }
 
     #[test]
@@ -113,6 +132,9 @@ mod tests {
             (r#"{"name":"t","arguments":"{\"a\":1}"}"#, Some(r#"{"a":1}"#)),
             (r#"{"name":"t","arguments":""}"#, Some("{}")),
             (r#"{"name":"t","key":"k","a":1,"b":2}"#, Some(r#"{"a":1,"b":2}"#)),
+            (r#"{"tool":"t","key":"k","a":1,"intent":"i"}"#, Some(r#"{"a":1}"#)),
+            (r#"{"name":"t","tool":"hammer"}"#, Some(r#"{"tool":"hammer"}"#)),
+            (r#"{"name":"t","Name":"Bob"}"#, Some(r#"{"Name":"Bob"}"#)),
             (r#"{"name":"t","arguments":null}"#, Some("{}")),
             (r#"{"name":"t","arguments":{},"a":1}"#, Some("{}")),
             (r#"{"name":"t","arguments":"text"}"#, None),

@@ -55,7 +55,9 @@ pub(super) fn call(gateway: &Gateway, request: &Request<'_>, arguments: &Params<
     if request.era == Era::Legacy {
         let tools = request.snapshot.registry.tools();
         gateway.change_own_list(request.session, |state| {
-            found.iter().for_each(|position| state.ask(&tools[*position].exposed))
+            for position in &found {
+                state.ask(&tools[*position].exposed);
+            }
         });
     }
     Ok(result(request, &found, &closed))
@@ -78,7 +80,7 @@ fn by_name(
         match (snapshot.policy.decide(&request.session.principal, standing.as_ref()), position) {
             (Decision::Allow, Some(position)) => found.push(position),
             (decision, _) => {
-                let call = Call { tool: name, open, arguments: None, has_stale_key, effect: None };
+                let call = Call { tool: name, open, arguments: None, has_stale_key, effect: None, has_intent: false };
                 closed.push(gateway.refused(request, call, decision, None));
             }
         }

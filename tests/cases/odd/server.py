@@ -35,6 +35,11 @@ def flood(args, ctx):
     return "flooded"
 
 
+@fake.tool("latin1", "an answer that is not UTF-8")
+def latin1(args, ctx):
+    return b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"caf\xe9"}]}}\n' % ctx.id
+
+
 @fake.tool("ok", "answers")
 def ok(args, ctx):
     return "fine"
