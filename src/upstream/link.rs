@@ -6,17 +6,12 @@ use std::{
     hash::{BuildHasher as _, Hasher as _},
     io,
     process::ExitStatus,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicUsize},
     time::Duration,
 };
 
 use arc_swap::ArcSwapOption;
-use serde_json::value::RawValue;
 use tokio::{
-    io::AsyncRead,
     sync::{Notify, watch},
     task::JoinSet,
     time::{Instant, sleep, timeout},
@@ -34,8 +29,8 @@ use crate::{
     model::{
         diagnostic::Diagnostic,
         limits::{
-            BACKOFF_FIRST, BACKOFF_MOST, BACKOFF_RESET, BACKOFF_SERVED, LIST_QUIET, LIST_STORM, NOISE_LOGGED,
-            SUBSCRIPTION, SWEEP, UPSTREAM_QUEUE_BYTES,
+            BACKOFF_FIRST, BACKOFF_MOST, BACKOFF_RESET, BACKOFF_SERVED, LIST_QUIET, LIST_STORM, SUBSCRIPTION, SWEEP,
+            UPSTREAM_QUEUE_BYTES,
         },
         name::UpstreamName,
         program::Program,
@@ -43,11 +38,9 @@ use crate::{
     },
     wire::{
         child::{Server, StderrRing},
-        envelope::{Envelope, Kind, error_line, result_line},
-        era::{Era, METHOD_NOT_FOUND},
+        era::Era,
         guard::Guard,
-        line::{Line, LineReader, TooLong, scan},
-        peer::{Answered, CallError, Peer, Relay, Reply},
+        peer::{CallError, Peer, Relay, Reply},
     },
 };
 
@@ -118,10 +111,11 @@ pub struct Link {
     view: Mutex<View>,
     /// Set while it takes calls.
     peer: ArcSwapOption<Peer>,
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     /// The upstream's own news that its list changed.
-    list_changed: Notify,
-    n_noise: AtomicUsize,
+    pub(super) list_changed: Notify,
+    /// Lines that were no messages.
+    pub(super) n_noise: AtomicUsize,
 }
 
 /// How one run of the server ended.
@@ -384,85 +378,6 @@ impl Link {
             sleep(BACKOFF_FIRST).await;
             // What happened in between was not told.
             self.list_changed.notify_one();
-        }
-    }
-
-    /// Takes what the server writes, in its order.
-    async fn read(&self, peer: &Peer, stdout: impl AsyncRead + Unpin) {
-        let mut reader = LineReader::new(stdout, self.shared.line_limit_bytes);
-        loop {
-            match reader.next().await {
-                Ok(Some(Line::Whole(line))) => self.take(peer, line).await,
-                Ok(Some(Line::TooLong(found))) => self.take_too_long(peer, &found),
-                Ok(None) => break,
-                Err(error) => {
-                    debug!(upstream = %self.name(), %error, "reading from upstream failed");
-                    break;
-                }
-            }
-        }
-        // A server that closed its stdout is over, even if its process stays.
-        peer.outbox().close();
-    }
-
-    async fn take(&self, peer: &Peer, line: &[u8]) {
-        let Ok(envelope) = Envelope::parse(line) else { return self.take_unreadable(peer, line) };
-        match envelope.kind() {
-            Kind::Response { .. } => {
-                if let Answered::Pass(to, line) = peer.answered(line, &envelope) {
-                    // Put first, so that it is not lost if this server ends while its client reads slowly.
-                    to.put(line);
-                    to.has_room().await;
-                }
-            }
-            Kind::Notification { method: "notifications/progress" } => {
-                if let Some((to, line)) = envelope.params.and_then(|params| peer.progressed(line, params)) {
-                    to.send(line).await.ok();
-                }
-            }
-            Kind::Notification { method: "notifications/tools/list_changed" } => self.list_changed.notify_one(),
-            Kind::Notification { method } => debug!(upstream = %self.name(), method, "notification is not passed on"),
-            Kind::Request { id, method } => self.asked(peer, id, method),
-            Kind::Noise => self.noise(line),
-        }
-    }
-
-    /// We told the server that we can do nothing for it; all it may ask is whether we are there.
-    fn asked(&self, peer: &Peer, id: &RawValue, method: &str) {
-        let answer = if method == "ping" {
-            result_line(id.get(), "{}")
-        } else {
-            error_line(id.get(), METHOD_NOT_FOUND, "gatekey does not serve this to its upstreams", None)
-        };
-        peer.outbox().push(answer).ok();
-    }
-
-    fn take_too_long(&self, peer: &Peer, found: &TooLong) {
-        warn!(upstream = %self.name(), size_bytes = found.size_bytes, "upstream sent a line over the limit");
-        let relay =
-            found.id.as_ref().filter(|_| !found.has_method).and_then(|id| peer.answer_useless(id, CallError::TooLong));
-        if let Some(relay) = relay {
-            let failure = Failure::TooLong { size_bytes: found.size_bytes };
-            (self.shared.on_failure)(self.name(), &relay, &failure);
-        }
-    }
-
-    /// A line that is closed and has the id of a call is its answer, however broken.
-    fn take_unreadable(&self, peer: &Peer, line: &[u8]) {
-        self.noise(line);
-        let found = scan(line).filter(|found| !found.has_method);
-        let relay = found.and_then(|found| peer.answer_useless(&found.id?, CallError::Unreadable));
-        if let Some(relay) = relay {
-            (self.shared.on_failure)(self.name(), &relay, &Failure::Unreadable);
-        }
-    }
-
-    /// Never answered: some servers answer errors with errors.
-    fn noise(&self, line: &[u8]) {
-        let number = self.n_noise.fetch_add(1, Ordering::Relaxed);
-        if number < NOISE_LOGGED {
-            let text = String::from_utf8_lossy(&line[..line.len().min(200)]);
-            debug!(upstream = %self.name(), size_bytes = line.len(), %text, "upstream wrote a line that is no message");
         }
     }
 

@@ -5,6 +5,7 @@ mod handshake;
 mod link;
 mod lists;
 mod pool;
+mod reader;
 mod salvage;
 
 pub use link::{Failure, Link, OnFailure, Phase, View};
