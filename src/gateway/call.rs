@@ -60,7 +60,9 @@ impl Gateway {
             // A modern list never depends on earlier calls, and neither does what a plain name may do.
             Era::Modern => OpenSkills::new(),
         };
-        let own = Params::read(request.params.raw("arguments"));
+        // Arguments are looked into only where something in them is wanted.
+        let is_wanted = request.snapshot.config.intent == Intent::Required;
+        let own = is_wanted.then(|| Params::read(request.params.raw("arguments"))).flatten();
         let has_intent = own.is_some_and(|own| own.has_text("intent"));
         let call = Call { tool: &name, open: &open, arguments: None, has_stale_key: false, effect: None, has_intent };
         if let Err(error) = self.try_call(request, call, inbox) {
