@@ -109,8 +109,8 @@ impl App {
         }
         let mut of_snapshot = self.store.load().findings();
         if self.has_failed_upstreams() {
-            // A prefix may be for the tools of an upstream that nobody has seen.
-            of_snapshot.retain(|finding| finding.code != "gate-dead-prefix");
+            // A prefix or rule may be for the tools of an upstream that nobody has seen.
+            of_snapshot.retain(|finding| !["gate-dead-prefix", "rule-dead"].contains(&finding.code));
         }
         found.extend(of_snapshot);
         found.sort();

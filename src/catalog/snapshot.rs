@@ -199,6 +199,16 @@ impl Snapshot {
     /// What is wrong or worth knowing about map, skills and names; tools of upstreams that are down count as unknown.
     pub fn findings(&self) -> Vec<Diagnostic> {
         let mut found = self.registry.findings.clone();
+        let names: Vec<(&UpstreamName, &str, &str)> = self
+            .registry
+            .tools()
+            .iter()
+            .map(|tool| (&tool.upstream, tool.exposed.as_str(), tool.tool.name.as_str()))
+            .collect();
+        found.extend(self.policy.dead_patterns(&names).into_iter().map(|pattern| {
+            let message = format!("`{pattern}` of a rule matches no tool");
+            Diagnostic::warning("rule-dead", message).hint("a denial that matches nothing protects nothing")
+        }));
         if let Some(map) = &self.map {
             found.extend(self.map_findings(map));
         }

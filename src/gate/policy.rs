@@ -34,6 +34,8 @@ struct CheckedRule {
 
 #[derive(Debug, Clone)]
 struct ToolPattern {
+    /// As written.
+    text: String,
     upstream: Option<String>,
     name: WildMatch,
 }
@@ -102,6 +104,17 @@ impl Policy {
         is_allowed || !is_limited
     }
 
+    /// Patterns, as written, that match none of `tools`: upstream, exposed name, own name.
+    pub fn dead_patterns(&self, tools: &[(&UpstreamName, &str, &str)]) -> Vec<&str> {
+        let matches_any = |pattern: &&ToolPattern| {
+            tools.iter().any(|(upstream, exposed, original)| {
+                pattern.matches(upstream, exposed) || pattern.matches(upstream, original)
+            })
+        };
+        let patterns = self.rules.iter().flat_map(|rule| rule.allow.iter().chain(&rule.deny));
+        patterns.filter(|pattern| !matches_any(pattern)).map(|pattern| pattern.text.as_str()).collect()
+    }
+
     /// The gate: whether `principal` may call the tool of this standing; `None` is a tool that does not exist.
     pub fn decide(&self, principal: &Principal, standing: Option<&Standing<'_>>) -> Decision {
         match standing {
@@ -129,7 +142,7 @@ impl CheckedRule {
 impl ToolPattern {
     fn new(text: &str) -> Self {
         let (upstream, name) = text.rsplit_once(':').map_or((None, text), |(upstream, name)| (Some(upstream), name));
-        Self { upstream: upstream.map(str::to_owned), name: WildMatch::new(name) }
+        Self { text: text.to_owned(), upstream: upstream.map(str::to_owned), name: WildMatch::new(name) }
     }
 
     fn matches(&self, upstream: &UpstreamName, exposed: &str) -> bool {

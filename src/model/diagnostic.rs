@@ -125,6 +125,7 @@ pub const CODES: &[&str] = &[
     "gate-unknown-upstream",
     "name-clash",
     "name-rewritten",
+    "rule-dead",
     "skill-binary",
     "skill-description-cut",
     "skill-description-missing",

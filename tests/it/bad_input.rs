@@ -350,3 +350,14 @@ fn a_modern_server_that_failed_once_is_found_again() {
     });
     assert_eq!(text_of(&proxy.call("tool_modern", json!({}))), "ok:tool_modern");
 }
+
+#[test]
+fn check_names_a_rule_that_protects_nothing() {
+    let (_case, config) = odd("", "[[rules]]\ndeny = [\"odd:die\", \"odd:dye\"]");
+    let (code, stdout, _) = run(["check", "--config", config.to_str().unwrap()]);
+    assert_eq!(code, 1);
+    assert!(stdout.contains("`odd:dye` of a rule matches no tool") && !stdout.contains("`odd:die` of"), "{stdout}");
+    let mut proxy = start(&config);
+    proxy.load("odd");
+    assert_eq!(proxy.call("die", json!({}))["structuredContent"]["code"], "forbidden");
+}
