@@ -25,8 +25,8 @@ use crate::{
     wire::{
         envelope::{Envelope, Kind, error_line, id_key, json_text, notification_line, result_line},
         era::{
-            Era, INVALID_PARAMS, INVALID_REQUEST, LEGACY, LEGACY_VERSIONS, META_SUBSCRIPTION, METHOD_NOT_FOUND, MODERN,
-            PARSE_ERROR, UNSUPPORTED_VERSION,
+            Era, INVALID_PARAMS, INVALID_REQUEST, LEGACY, LEGACY_VERSIONS, META_SERVER, META_SUBSCRIPTION,
+            METHOD_NOT_FOUND, MODERN, PARSE_ERROR, UNSUPPORTED_VERSION,
         },
         line::{Line, LineReader, TooLong},
     },
@@ -281,10 +281,10 @@ impl Gateway {
         request.answer(json!({
             "supportedVersions": [MODERN],
             "capabilities": {"tools": {"listChanged": true}},
-            "serverInfo": server_info(),
             "instructions": texts.instructions,
             "ttlMs": 0,
             "cacheScope": "private",
+            "_meta": {META_SERVER: server_info()},
         }));
     }
 

@@ -72,6 +72,16 @@ struct Introduction {
     capabilities: Capabilities,
     server_info: ServerInfo,
     instructions: Option<String>,
+    #[serde(rename = "_meta")]
+    meta: Meta,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Meta {
+    /// Where modern servers introduce themselves.
+    #[serde(rename = "io.modelcontextprotocol/serverInfo")]
+    server_info: ServerInfo,
 }
 
 #[derive(Deserialize, Default)]
@@ -177,9 +187,10 @@ async fn initialize(peer: &Peer, most: Duration) -> Result<Hello, HandshakeError
 }
 
 fn hello(era: Era, said: Introduction) -> Hello {
+    let info = if era == Era::Modern { said.meta.server_info } else { said.server_info };
     Hello {
         era,
-        title: said.server_info.title.or(said.server_info.name),
+        title: info.title.or(info.name),
         instructions: said.instructions.filter(|text| !text.trim().is_empty()),
         has_tools: said.capabilities.tools.is_some(),
         tells_changes: said.capabilities.tools.is_some_and(|tools| tools.list_changed),

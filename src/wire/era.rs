@@ -26,6 +26,8 @@ pub const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 pub const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
 /// `_meta` key of a modern request: what the asker can do.
 pub const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+/// `_meta` key of a modern result: who answers.
+pub const META_SERVER: &str = "io.modelcontextprotocol/serverInfo";
 /// `_meta` key of a notification on a `subscriptions/listen` stream: the id of the request that opened it.
 pub const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 

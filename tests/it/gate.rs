@@ -260,6 +260,10 @@ fn the_modern_list_never_depends_on_earlier_calls_and_has_what_caches_need() {
     let scratch = tempfile::tempdir().unwrap();
     let mut proxy = session(&plain_world().files(scratch.path()), "ann");
     let list = |proxy: &mut Proxy| proxy.result("tools/list", json!({"_meta": modern_meta()}));
+    let discovered = proxy.result("server/discover", json!({"_meta": modern_meta()}));
+    assert_eq!(discovered["supportedVersions"], json!(["2026-07-28"]));
+    assert_eq!(discovered["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "gatekey");
+    assert!(discovered["instructions"].as_str().unwrap().contains("s0: Skill s0."));
     let before = list(&mut proxy);
     assert_eq!((&before["resultType"], &before["cacheScope"]), (&json!("complete"), &json!("private")));
     assert!(before["ttlMs"].is_u64());
