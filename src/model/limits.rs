@@ -25,8 +25,9 @@ pub const NOISE_LOGGED: usize = 20;
 
 /// Wait for a whole handshake. Interpreters under load take 10 s and more to import.
 pub const HANDSHAKE: Duration = Duration::from_secs(60);
-/// Silence after `server/discover` before `initialize` is sent as well, on the same pipe.
-pub const PROBE_SILENCE: Duration = Duration::from_millis(1_000);
+/// Silence after `server/discover` before `initialize` is sent as well, on the same pipe. Python servers take 1.5 s to
+/// import; the clients measured wait 2.9 s.
+pub const PROBE_SILENCE: Duration = Duration::from_millis(3_000);
 /// Wait for one page of a list.
 pub const LIST_PAGE: Duration = Duration::from_secs(30);
 /// Pages of one list: a thousand pages of ten tools are already more than any client takes.
