@@ -103,18 +103,23 @@ impl Gateway {
         // After its end the input may still have requests that wait for the upstreams.
         while is_open || !inbox.early.is_empty() {
             session.outbox.has_room().await;
-            tokio::select! {
+            let may_read = is_open && inbox.early.len() < EARLY;
+            let line = tokio::select! {
                 biased;
-                () = self.settled(), if !inbox.early.is_empty() => self.take_early(session, &mut inbox),
-                line = reader.next(), if is_open && inbox.early.len() < EARLY => match line {
-                    Ok(Some(Line::Whole(line))) => self.take(session, line, &mut inbox),
-                    Ok(Some(Line::TooLong(found))) => refuse_too_long(session, &found),
-                    Ok(None) => is_open = false,
-                    Err(error) => {
-                        debug!(%error, "reading from the client failed");
-                        is_open = false;
-                    }
-                },
+                () = self.settled(), if !inbox.early.is_empty() => {
+                    self.take_early(session, &mut inbox);
+                    continue;
+                }
+                line = reader.next(), if may_read => line,
+            };
+            match line {
+                Ok(Some(Line::Whole(line))) => self.take(session, line, &mut inbox),
+                Ok(Some(Line::TooLong(found))) => refuse_too_long(session, &found),
+                Ok(None) => is_open = false,
+                Err(error) => {
+                    debug!(%error, "reading from the client failed");
+                    is_open = false;
+                }
             }
             while let Some(ended) = inbox.tasks.try_join_next() {
                 log_panic(ended);

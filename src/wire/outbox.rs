@@ -98,17 +98,19 @@ impl Outbox {
     /// # Cancel safety
     /// Can be dropped at any time.
     pub async fn has_room(&self) {
-        loop {
+        while self.is_over() {
             let drained = self.drained.notified();
-            let is_over = {
-                let queue = self.queue();
-                !queue.is_closed && queue.size_bytes > self.limit_bytes
-            };
-            if !is_over {
+            // It may have drained before the notice was asked for.
+            if !self.is_over() {
                 return;
             }
             drained.await;
         }
+    }
+
+    fn is_over(&self) -> bool {
+        let queue = self.queue();
+        !queue.is_closed && queue.size_bytes > self.limit_bytes
     }
 
     fn try_push(&self, line: Vec<u8>) -> Result<(), (PushError, Vec<u8>)> {
