@@ -108,7 +108,7 @@ impl App {
             }
         }
         let mut of_snapshot = self.store.load().findings();
-        if self.has_failed_upstreams() {
+        if self.has_failed_upstreams() || !self.files.config.left_out.is_empty() {
             // A prefix or rule may be for the tools of an upstream that nobody has seen.
             of_snapshot.retain(|finding| !["gate-dead-prefix", "rule-dead"].contains(&finding.code));
         }

@@ -55,7 +55,7 @@ async fn walk(client: &Client, registry: &[Tool]) -> Result<(), Box<dyn Error>> 
     let catalogue = start.iter().find(|tool| tool.name == "skill_load");
     let described =
         catalogue.and_then(|tool| tool.input_schema.get("properties")?.get("name")?.get("description")?.as_str());
-    println!("{}\n", described.unwrap_or_default());
+    println!("{}\n", described.unwrap_or_default().trim_start_matches("Name of the skill.").trim());
     println!("Tools in the list: {}", names(&start));
 
     chapter(2, "A call that is refused");

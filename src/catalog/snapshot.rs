@@ -261,7 +261,8 @@ impl Snapshot {
     }
 
     fn has_upstream(&self, name: &UpstreamName) -> bool {
-        self.config.upstreams.iter().any(|upstream| upstream.name == *name)
+        let own = self.config.upstreams.iter().map(|upstream| &upstream.name);
+        own.chain(&self.config.left_out).any(|known| known == name)
     }
 }
 

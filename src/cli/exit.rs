@@ -2,6 +2,8 @@
 
 use std::{fmt, process::ExitCode};
 
+use crate::model::diagnostic::Diagnostic;
+
 /// The exit codes of gatekey. They are part of its interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
@@ -43,11 +45,13 @@ pub(super) struct Failed {
     pub(super) message: String,
     /// What to do next.
     pub(super) hint: Option<String>,
+    /// What it comes from.
+    pub(super) findings: Vec<Diagnostic>,
 }
 
 impl Failed {
     pub(super) fn new(exit: Exit, message: impl fmt::Display) -> Self {
-        Self { exit, message: message.to_string(), hint: None }
+        Self { exit, message: message.to_string(), hint: None, findings: Vec::new() }
     }
 
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {

@@ -90,11 +90,17 @@ impl Output {
     /// Prints what went wrong.
     pub(super) fn error(self, error: &Failed) {
         if self.is_json {
-            let finding = json!({"severity": "error", "code": "failed", "message": error.message, "hint": error.hint});
-            self.data(&json!({"schema": SCHEMA, "kind": "error", "data": null, "diagnostics": [finding]}).to_string());
+            let mut diagnostics = vec![
+                json!({"severity": "error", "at": null, "code": "failed", "message": error.message, "hint": error.hint}),
+            ];
+            diagnostics.extend(error.findings.iter().map(|finding| json!(finding)));
+            self.data(
+                &json!({"schema": SCHEMA, "kind": "error", "data": null, "diagnostics": diagnostics}).to_string(),
+            );
             return;
         }
         self.note(&format!("error: {}", error.message));
+        self.findings(&error.findings);
         if let Some(hint) = &error.hint {
             self.note(&format!("\nhint: {hint}"));
         }

@@ -7,8 +7,8 @@ use super::{
     exit::{Exit, Failed},
 };
 use crate::{
-    config::{Config, Environment, Loaded, choose, load_file},
-    model::{diagnostic::Diagnostic, principal::Principal},
+    config::{Config, Environment, Loaded, Rule, choose, load_file},
+    model::{diagnostic::Diagnostic, name::did_you_mean, principal::Principal},
     wire::guard::Guard,
 };
 
@@ -30,15 +30,14 @@ pub(super) fn prepare(setup: &Setup) -> Result<Prepared, Failed> {
         None => Loaded { config: Some(Config::default()), findings: Vec::new() },
     };
     let Some(mut config) = config else {
-        let text: Vec<String> = findings.iter().map(ToString::to_string).collect();
-        return Err(Failed::new(Exit::Invalid, format!("failed to load the config\n{}", text.join("\n"))));
+        return Err(Failed { findings, ..Failed::new(Exit::Invalid, "failed to load the config") });
     };
     choose(&mut config, &setup.upstreams, &environment).map_err(|message| Failed::new(Exit::Usage, message))?;
     if config.upstreams.is_empty() {
         let hint = "name one with `--upstream COMMAND`, or list them in `gatekey.toml`";
         return Err(Failed::new(Exit::Usage, "there is no upstream").hint(hint));
     }
-    let principal = principal(setup.principal.as_deref(), &config);
+    let principal = principal(setup.principal.as_deref(), &config)?;
     Ok(Prepared { config, findings, principal })
 }
 
@@ -54,15 +53,37 @@ fn usual_config(environment: &Environment) -> Option<PathBuf> {
     candidates.into_iter().flatten().find(|file| file.is_file())
 }
 
-/// `NAME` of the config, or `NAME:ROLE,ROLE`.
-fn principal(given: Option<&str>, config: &Config) -> Principal {
-    let Some(given) = given else { return Principal::local() };
+/// `NAME` of the config, or `NAME:ROLE,ROLE`. Where the config has rules, a name or role that none of it knows is refused:
+/// a slip of the pen must not give more rights.
+fn principal(given: Option<&str>, config: &Config) -> Result<Principal, Failed> {
+    let Some(given) = given else { return Ok(Principal::local()) };
     let (name, roles) = given.split_once(':').unwrap_or((given, ""));
     let mut roles: Vec<String> = roles.split(',').filter(|role| !role.is_empty()).map(str::to_owned).collect();
+    if !config.rules.is_empty() {
+        let of_rules = |what: fn(&Rule) -> &Vec<String>| config.rules.iter().flat_map(what).map(String::as_str);
+        let names: Vec<&str> =
+            config.principals.keys().map(String::as_str).chain(of_rules(|rule| &rule.principals)).collect();
+        let all_roles = config.principals.values().flatten().map(String::as_str);
+        let known: Vec<&str> = all_roles.chain(of_rules(|rule| &rule.roles)).collect();
+        if roles.is_empty() && !names.contains(&name) {
+            return Err(unknown("principal", name, &names));
+        }
+        if let Some(role) = roles.iter().find(|role| !known.contains(&role.as_str())) {
+            return Err(unknown("role", role, &known));
+        }
+    }
     roles.extend(config.principals.get(name).into_iter().flatten().cloned());
     roles.sort();
     roles.dedup();
-    Principal { name: name.to_owned(), roles }
+    Ok(Principal { name: name.to_owned(), roles })
+}
+
+fn unknown(what: &str, name: &str, known: &[&str]) -> Failed {
+    let failed = Failed::new(Exit::Usage, format!("the config knows no {what} `{name}`"));
+    match did_you_mean(name, known.iter().copied()).first() {
+        Some(close) => failed.hint(format!("did you mean `{close}`?")),
+        None => failed.hint(format!("it knows: {}", known.join(", "))),
+    }
 }
 
 /// Starts the process that ends our children when we are gone; without it only a killed gatekey leaves something behind.

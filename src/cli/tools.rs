@@ -1,6 +1,6 @@
 //! `gatekey tools`: what the upstreams offer, under which names, and trying one by hand.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{
     args::{Setup, Tools, ToolsCommand},
@@ -12,7 +12,8 @@ use super::{
 use crate::{
     app::App,
     catalog::{Registered, Snapshot},
-    model::name::SkillName,
+    config::Intent,
+    model::{name::SkillName, principal::Principal},
 };
 
 pub(super) fn run(args: &Tools, output: &Output) -> Result<Exit, Failed> {
@@ -31,10 +32,14 @@ fn list(setup: &Setup, output: Output) -> Result<Exit, Failed> {
         let snapshot = app.store.load();
         let tools: Vec<(usize, &Registered)> = snapshot.registry.tools().iter().enumerate().collect();
         if output.is_json {
-            let data: Vec<Value> = tools.iter().map(|(position, tool)| row_json(&snapshot, *position, tool)).collect();
+            let data: Vec<Value> = tools
+                .iter()
+                .map(|(position, tool)| row_json(&snapshot, *position, tool, &prepared.principal))
+                .collect();
             output.envelope("tools.list", &json!(data), &app.findings());
         } else {
-            let rows: Vec<Vec<String>> = tools.iter().map(|(position, tool)| row(&snapshot, *position, tool)).collect();
+            let rows: Vec<Vec<String>> =
+                tools.iter().map(|(position, tool)| row(&snapshot, *position, tool, &prepared.principal)).collect();
             output.table(&["tool", "effect", "upstream", "opened by", "what"], &rows);
             output.findings(&app.findings());
         }
@@ -44,27 +49,30 @@ fn list(setup: &Setup, output: Output) -> Result<Exit, Failed> {
     })?
 }
 
-fn openers(snapshot: &Snapshot, position: usize) -> Vec<&str> {
+fn openers<'a>(snapshot: &'a Snapshot, position: usize, principal: &Principal) -> Vec<&'a str> {
+    if !snapshot.is_visible(position, principal) {
+        return vec!["(forbidden)"];
+    }
     if snapshot.is_always_open(position) {
         return vec!["(always)"];
     }
     snapshot.openers(position).iter().map(SkillName::as_str).collect()
 }
 
-fn row(snapshot: &Snapshot, position: usize, tool: &Registered) -> Vec<String> {
-    let opened_by = openers(snapshot, position).join(",");
+fn row(snapshot: &Snapshot, position: usize, tool: &Registered, principal: &Principal) -> Vec<String> {
+    let opened_by = openers(snapshot, position, principal).join(",");
     let opened_by = if opened_by.is_empty() { "-".to_owned() } else { opened_by };
     let effect = tool.tool.effect.as_str().to_owned();
     vec![tool.exposed.to_string(), effect, tool.upstream.to_string(), opened_by, tool.tool.summary()]
 }
 
-fn row_json(snapshot: &Snapshot, position: usize, tool: &Registered) -> Value {
+fn row_json(snapshot: &Snapshot, position: usize, tool: &Registered, principal: &Principal) -> Value {
     json!({
         "name": tool.exposed.as_str(),
         "upstream": tool.upstream.as_str(),
         "original": tool.tool.name.as_str(),
         "effect": tool.tool.effect,
-        "opened_by": openers(snapshot, position),
+        "opened_by": openers(snapshot, position, principal),
         "digest": tool.tool.digest,
         "description": tool.tool.description,
     })
@@ -80,7 +88,7 @@ fn show(name: &str, setup: &Setup, output: Output) -> Result<Exit, Failed> {
         let Some(position) = snapshot.registry.position(name) else { return Err(unknown(&snapshot, name)) };
         let tool = &snapshot.registry.tools()[position];
         let definition: Value = serde_json::from_str(tool.tool.definition.get()).unwrap_or_default();
-        let mut data = row_json(&snapshot, position, tool);
+        let mut data = row_json(&snapshot, position, tool, &prepared.principal);
         data["definition"] = definition.clone();
         if output.is_json {
             output.envelope("tools.show", &data, &[]);
@@ -90,7 +98,7 @@ fn show(name: &str, setup: &Setup, output: Output) -> Result<Exit, Failed> {
                 tool.tool.name,
                 tool.upstream,
                 tool.tool.effect.as_str(),
-                openers(&snapshot, position).join(", ")
+                openers(&snapshot, position, &prepared.principal).join(", ")
             ));
             output.data(&serde_json::to_string_pretty(&definition).unwrap_or_default());
         }
@@ -107,9 +115,12 @@ fn unknown(snapshot: &Snapshot, name: &str) -> Failed {
 }
 
 fn call(name: &str, arguments: &str, setup: &Setup, output: Output) -> Result<Exit, Failed> {
-    let arguments: Value = serde_json::from_str(arguments)
-        .map_err(|error| Failed::new(Exit::Usage, format!("`--args` is not JSON: {error}")))?;
+    let mut arguments: Map<String, Value> = serde_json::from_str(arguments)
+        .map_err(|error| Failed::new(Exit::Usage, format!("`--args` is not a JSON object: {error}")))?;
     let Prepared { config, principal, .. } = prepare(setup)?;
+    if config.intent != Intent::Off {
+        arguments.entry("intent").or_insert_with(|| json!("Tried by hand."));
+    }
     block_on(async {
         let app = App::start(config, guard())?;
         app.all_answered().await;
@@ -122,6 +133,7 @@ fn call(name: &str, arguments: &str, setup: &Setup, output: Output) -> Result<Ex
             client.ask("tools/call", &json!({"name": name, "arguments": arguments})).await
         };
         let outcome = with_client(&app, principal, talk).await;
+        let has_failed = app.has_failed_upstreams();
         app.stop().await;
         let result = outcome?;
         let is_error = result["isError"] == true;
@@ -135,6 +147,8 @@ fn call(name: &str, arguments: &str, setup: &Setup, output: Output) -> Result<Ex
         Ok(match (is_error, result["structuredContent"]["code"].as_str()) {
             (false, _) => Exit::Done,
             (true, Some("unavailable")) => Exit::Upstream,
+            // Perhaps it is a tool of an upstream that is down.
+            (true, Some("not_found")) if has_failed => Exit::Upstream,
             (true, _) => Exit::Findings,
         })
     })?

@@ -63,6 +63,8 @@ const USUAL_ENV: &[&str] = &[
 pub struct Config {
     /// In order of precedence.
     pub upstreams: Vec<Upstream>,
+    /// Names of the file's upstreams that are disabled or not chosen.
+    pub left_out: Vec<UpstreamName>,
     /// Gating maps.
     pub maps: Vec<PathBuf>,
     /// Folders with skills.
@@ -222,6 +224,7 @@ impl Config {
         let in_folder = |paths: Vec<String>| paths.into_iter().map(|path| folder.join(path)).collect();
         Self {
             upstreams,
+            left_out: Vec::new(),
             maps: in_folder(raw.maps),
             skills: in_folder(raw.skills),
             exposure: raw.exposure,
@@ -251,8 +254,8 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn config(&mut self, mut raw: RawConfig) -> Config {
         let own: Vec<(String, RawUpstream)> = std::mem::take(&mut raw.upstreams).into_iter().collect();
-        let upstreams = own.into_iter().filter(|(_, raw)| !raw.disabled).map(|(name, raw)| self.upstream(name, raw));
-        let upstreams = upstreams.collect();
+        let (disabled, own): (Vec<_>, Vec<_>) = own.into_iter().partition(|(_, raw)| raw.disabled);
+        let upstreams = own.into_iter().map(|(name, raw)| self.upstream(name, raw)).collect();
         for (index, path) in raw.maps.iter_mut().enumerate() {
             self.expand_own(path, &format!("/maps/{index}"));
         }
@@ -262,7 +265,8 @@ impl Reader<'_> {
         if let Some(secret) = &mut raw.key_secret {
             self.expand_own(secret, "/key-secret");
         }
-        Config::checked(raw, upstreams, self.folder)
+        let left_out = disabled.into_iter().map(|(name, _)| UpstreamName::new(name)).collect();
+        Config { left_out, ..Config::checked(raw, upstreams, self.folder) }
     }
 
     /// Expands a value that the whole config depends on.

@@ -22,13 +22,16 @@ pub enum Choice {
 /// Keeps those upstreams of `config` that `wanted` names and adds the others it describes. An empty `wanted` keeps all.
 ///
 /// # Errors
-/// A text is empty, or a command line's quotes do not close.
+/// A text names a disabled upstream or is empty, or a command line's quotes do not close.
 pub fn choose(config: &mut Config, wanted: &[String], environment: &Environment) -> Result<(), String> {
     if wanted.is_empty() {
         return Ok(());
     }
     let mut chosen: Vec<Upstream> = Vec::new();
     for text in wanted {
+        if config.left_out.iter().any(|name| name.as_str() == text) {
+            return Err(format!("upstream `{text}` is disabled in the config"));
+        }
         let named = config.upstreams.iter().find(|upstream| upstream.name.as_str() == text);
         let choice = named
             .map_or_else(|| ad_hoc(text, environment).map(Choice::AdHoc), |named| Ok(Choice::Named(named.clone())))?;
@@ -40,6 +43,10 @@ pub fn choose(config: &mut Config, wanted: &[String], environment: &Environment)
             }
         }
     }
+    let is_chosen = |upstream: &Upstream| chosen.iter().any(|other| other.name == upstream.name);
+    let unchosen =
+        config.upstreams.iter().filter(|upstream| !is_chosen(upstream)).map(|upstream| upstream.name.clone());
+    config.left_out.extend(unchosen);
     config.upstreams = chosen;
     Ok(())
 }

@@ -126,6 +126,12 @@ impl Gateway {
         self.pool.links().get(snapshot.registry.tools().get(position)?.upstream_index)
     }
 
+    /// Why the tools of those upstreams are not known that never listed any.
+    pub(super) fn unknown_servers(&self) -> Vec<String> {
+        let is_unknown = |link: &&Arc<Link>| link.offer().0.tools.is_empty();
+        self.pool.links().iter().filter(is_unknown).filter_map(|link| down_reason(link)).collect()
+    }
+
     /// The answer to what the gate refused.
     pub(super) fn refused(
         &self,
@@ -153,6 +159,7 @@ impl Gateway {
             close,
             is_concealing: snapshot.config.is_concealing,
             reason: link.and_then(|link| down_reason(link)),
+            unknown_servers: if is_unknown { self.unknown_servers() } else { Vec::new() },
             has_stale_key: call.has_stale_key,
         };
         refusal(decision, &refused)

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::{
-    catalog::{CatalogSkill, Snapshot},
+    catalog::{CatalogSkill, Origin, Snapshot},
     model::{
         limits::{DESCRIPTION_CHARS, HOST_TEXT_BYTES},
         principal::Principal,
@@ -76,6 +76,11 @@ pub(super) fn texts(snapshot: &Snapshot, principal: &Principal) -> Texts {
     let mut instructions = INSTRUCTIONS.to_owned();
     if let Some(core) = core.filter(|core| fits(&instructions, core, HOST_TEXT_BYTES)) {
         instructions.push_str(&core);
+    }
+    if snapshot.generation == 0 && skills.iter().any(|shown| shown.skill.origin != Origin::Folder) {
+        // Skills that are made of upstreams are known once those are up, and these texts are not sent again.
+        instructions.push_str(" The skills are listed with skill_load.");
+        return Texts { instructions, load_description, name_description };
     }
     let room = HOST_TEXT_BYTES.saturating_sub(instructions.len());
     instructions.push_str(&within(&skills, room, budget, &[Level::Sentence, Level::Name]));

@@ -62,6 +62,8 @@ pub(super) struct Refused<'a> {
     pub(super) is_concealing: bool,
     /// Why its upstream is down.
     pub(super) reason: Option<String>,
+    /// Why the tools of some servers are not known.
+    pub(super) unknown_servers: Vec<String>,
     /// Whether a key came with the call that opens nothing any more.
     pub(super) has_stale_key: bool,
 }
@@ -79,7 +81,12 @@ pub(super) fn refusal(decision: Decision, refused: &Refused<'_>) -> ToolError {
                 [] => "Use only the names that you were given.".to_owned(),
                 close => format!("Did you mean `{}`?", close.join("`, `")),
             };
-            ToolError::new("not_found", tool, format!("There is no tool `{}`.", cut(tool, 100)), hint)
+            let mut message = format!("There is no tool `{}`.", cut(tool, 100));
+            if !refused.unknown_servers.is_empty() {
+                let servers = cut(&refused.unknown_servers.join("; "), REASON_CHARS);
+                message.push_str(&format!(" Not all servers have said what they offer: {servers}."));
+            }
+            ToolError::new("not_found", tool, message, hint)
         }
         Decision::Quarantined => {
             let message = format!("The definition of `{tool}` has changed since it was accepted, so it is withheld.");

@@ -210,7 +210,7 @@ fn the_command_line_says_what_to_do_and_ends_with_the_documented_code() {
         (&["check", "--config", "/no/such/file.toml"], 3, "cannot be read"),
         (&["check", "--upstream", missing], 4, "there is no program `no-such-program-anywhere`"),
         (&["tools", "list", "--upstream", missing], 4, "there is no program"),
-        (&["tools", "call", "x", "--args", "{", "--upstream", missing], 2, "`--args` is not JSON"),
+        (&["tools", "call", "x", "--args", "{", "--upstream", missing], 2, "`--args` is not a JSON object"),
         (&["proxy", "--upstream", "sh -c 'x"], 2, "quotes"),
         (&["frobnicate"], 2, "unrecognized subcommand"),
         (&["schema", "config"], 0, "\"upstreams\""),
@@ -360,4 +360,51 @@ fn check_names_a_rule_that_protects_nothing() {
     let mut proxy = start(&config);
     proxy.load("odd");
     assert_eq!(proxy.call("die", json!({}))["structuredContent"]["code"], "forbidden");
+}
+
+#[test]
+fn a_slip_of_the_pen_never_gives_more_rights() {
+    let (case, config) =
+        odd("", "[principals.ann]\nroles = [\"viewer\"]\n[[rules]]\nroles = [\"viewer\"]\nallow = [\"ok\"]");
+    let mut text = std::fs::read_to_string(&config).unwrap();
+    text.push_str("[upstreams.off]\ncommand = \"true\"\ndisabled = true\n");
+    let config = case.write("gatekey.toml", &text);
+    let config = config.to_str().unwrap();
+    let call = |tool: &str, who: &str| run(["tools", "call", tool, "--as", who, "--config", config]);
+    assert_eq!(call("ok", "ann").0, 0);
+    assert_eq!(call("ok", "bob:viewer").0, 0);
+    let (code, _, stderr) = call("die", "ann");
+    assert_eq!(code, 1, "{stderr}");
+    for (who, part) in [("anne", "did you mean `ann`?"), ("bob:veiwer", "did you mean `viewer`?")] {
+        let (code, _, stderr) = call("ok", who);
+        assert_eq!(code, 2, "{who}: {stderr}");
+        assert!(stderr.contains(part), "{stderr}");
+    }
+    let (_, stdout, _) = run(["tools", "list", "--as", "ann", "--config", config]);
+    assert!(stdout.lines().any(|line| line.starts_with("die") && line.contains("(forbidden)")), "{stdout}");
+    let (code, _, stderr) = run(["tools", "list", "--upstream", "off", "--config", config]);
+    assert_eq!(code, 2);
+    assert!(stderr.contains("upstream `off` is disabled"), "{stderr}");
+}
+
+#[test]
+fn the_reason_is_given_for_tools_that_nobody_has_seen() {
+    let case = Case::new("29");
+    case.write("map.toml", "version = 1\n[skills]\nreader = [\"=read\"]\n");
+    let skills = json!(case.folder.join("skills"));
+    let text = format!(
+        "version = 1\nmaps = [\"map.toml\"]\nskills = [{skills}]\n[upstreams.files]\ncommand = \"no-such-program\"\n"
+    );
+    let config = case.write("gatekey.toml", &text);
+    let mut proxy = start(&config);
+    let loaded = proxy.load("reader");
+    assert!(loaded["warnings"].to_string().contains("there is no program `no-such-program`"), "{loaded}");
+    let called = proxy.call("read", json!({}));
+    assert_eq!(called["structuredContent"]["code"], "not_found");
+    assert!(text_of(&called).contains("there is no program `no-such-program`"), "{called}");
+    let (code, _, stderr) = run(["tools", "call", "read", "--config", config.to_str().unwrap()]);
+    assert_eq!(code, 4, "{stderr}");
+    let (_, stdout, _) = run(["check", "--json", "--config", "/no/such/file.toml"]);
+    let envelope: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(envelope["diagnostics"][1]["at"]["file"], "/no/such/file.toml", "{envelope}");
 }

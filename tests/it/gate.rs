@@ -163,9 +163,10 @@ fn expected(world: &World, unlocked: &BTreeSet<usize>, step: &Step) -> Option<Re
         }
     };
     let is_modern = matches!(step, Step::Plain { modern: true, .. } | Step::Dispatch { modern: true, .. });
+    let is_invented = matches!(step, Step::Dispatch { key: Key::Invented(_) | Key::OfOtherPrincipal(_), .. });
     let is_open = world.always.iter().any(|entry| world.opens(entry, tool))
         || by_key.is_some_and(|skill| world.skill_opens(skill, tool))
-        || (!is_modern && unlocked.iter().any(|skill| world.skill_opens(*skill, tool)));
+        || (!is_modern && !is_invented && unlocked.iter().any(|skill| world.skill_opens(*skill, tool)));
     Some(if !world.is_visible(tool) {
         Err(if world.conceal { "not_found" } else { "forbidden" })
     } else if !is_open {

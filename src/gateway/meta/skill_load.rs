@@ -126,6 +126,9 @@ fn opened(gateway: &Gateway, request: &Request<'_>, skill: &CatalogSkill) -> Ope
         opened.warnings.push(reason);
     }
     if opened.tools.is_empty() && !skill.patterns.is_empty() {
+        if skill.origin == Origin::Folder {
+            opened.warnings.extend(gateway.unknown_servers());
+        }
         opened.warnings.push("no tool of this skill can be reached; do not act as if it had been done".into());
     }
     opened

@@ -7,6 +7,7 @@ use serde_json::{Value, json, value::RawValue};
 
 use super::serve::{KeyWorth, define, object_of, text, worth};
 use crate::{
+    catalog::OpenSkills,
     config::Intent,
     gateway::{
         call::{Call, open_to},
@@ -81,8 +82,12 @@ fn try_call(
     let inner = if is_ours { without_intent(&inner) } else { inner.as_ref().into() };
     let key = arguments.text_of("key");
     let worth = worth(gateway, request, key.as_deref());
-    let of_key = if let KeyWorth::Opens(skill) = &worth { Some(skill) } else { None };
-    let open = open_to(request.session, request.era, of_key);
+    let open = match &worth {
+        // An invented key opens nothing, not even what was loaded: the model is to use what it was given.
+        KeyWorth::Stale => OpenSkills::new(),
+        KeyWorth::Opens(skill) => open_to(request.session, request.era, Some(skill)),
+        KeyWorth::Absent => open_to(request.session, request.era, None),
+    };
     // A key that is good for another skill does not help either.
     let has_stale_key = worth != KeyWorth::Absent;
     let call = Call { tool: &tool, open: &open, arguments: Some(&inner), has_stale_key, effect, has_intent };
