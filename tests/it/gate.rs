@@ -84,6 +84,12 @@ impl World {
         }
     }
 
+    /// A skill all of whose tools are forbidden is not known, so nobody gets a key of it.
+    fn knows(&self, skill: usize) -> bool {
+        let opened = || TOOLS.iter().filter(|tool| self.skill_opens(skill, tool));
+        opened().next().is_none() || opened().any(|tool| self.is_visible(tool))
+    }
+
     fn skill_opens(&self, skill: usize, tool: &str) -> bool {
         self.skills[skill].iter().any(|entry| self.opens(entry, tool))
     }
@@ -127,8 +133,11 @@ impl World {
         for tool in TOOLS {
             args.extend([if tool.ends_with("get") { "--read" } else { "--tool" }.to_owned(), (*tool).to_owned()]);
         }
-        let rule =
-            format!("[[rules]]\nprincipals = [\"ann\"]\nallow = {}\ndeny = {}\n", json!(self.allow), json!(self.deny));
+        let rule = format!(
+            "[principals.bob]\n[[rules]]\nprincipals = [\"ann\"]\nallow = {}\ndeny = {}\n",
+            json!(self.allow),
+            json!(self.deny)
+        );
         let top = format!(
             "version = 1\nmaps = [\"map.toml\"]\nskills = [\"skills\"]\nconceal = {}\nkey-secret = \"s\"\n",
             self.conceal
@@ -163,7 +172,11 @@ fn expected(world: &World, unlocked: &BTreeSet<usize>, step: &Step) -> Option<Re
         }
     };
     let is_modern = matches!(step, Step::Plain { modern: true, .. } | Step::Dispatch { modern: true, .. });
-    let is_invented = matches!(step, Step::Dispatch { key: Key::Invented(_) | Key::OfOtherPrincipal(_), .. });
+    let is_invented = match step {
+        Step::Dispatch { key: Key::Invented(_) | Key::OfOtherPrincipal(_), .. } => true,
+        Step::Dispatch { key: Key::Of(skill), .. } => !world.knows(*skill),
+        _ => false,
+    };
     let is_open = world.always.iter().any(|entry| world.opens(entry, tool))
         || by_key.is_some_and(|skill| world.skill_opens(skill, tool))
         || (!is_modern && !is_invented && unlocked.iter().any(|skill| world.skill_opens(*skill, tool)));
