@@ -5,6 +5,8 @@ pub(crate) mod proxy;
 
 use std::{
     path::{Path, PathBuf},
+    process::Command,
+    sync::OnceLock,
     time::{Duration, Instant},
 };
 
@@ -13,12 +15,22 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// An example's program; a plain `cargo test` builds them all.
+/// An example's program. `cargo test` builds an example that has tests as those only, so the programs are built here,
+/// once a run.
 pub(crate) fn example(name: &str) -> PathBuf {
-    let bin = Path::new(env!("CARGO_BIN_EXE_gatekey"));
-    let program = bin.parent().expect("the program has a folder").join("examples").join(name);
-    assert!(program.is_file(), "{} is missing: run `cargo build --examples`", program.display());
-    program
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    let folder = FOLDER.get_or_init(|| {
+        let profile = Path::new(env!("CARGO_BIN_EXE_gatekey")).parent().expect("the program has a folder");
+        let mut build = Command::new(env!("CARGO"));
+        build.args(["build", "--quiet", "--examples", "--target-dir"]).current_dir(root());
+        build.arg(profile.parent().expect("the profile has a folder"));
+        if profile.ends_with("release") {
+            build.arg("--release");
+        }
+        assert!(build.status().is_ok_and(|status| status.success()), "the examples are built");
+        profile.join("examples")
+    });
+    folder.join(name)
 }
 
 /// Waits until `is_so`, looking again every few milliseconds.
@@ -42,5 +54,5 @@ pub(crate) fn is_running(pid: u32) -> bool {
     if cfg!(target_os = "linux") {
         return state.is_some_and(|state| state != 'Z' && state != 'X');
     }
-    std::process::Command::new("ps").args(["-p", &pid.to_string()]).output().is_ok_and(|out| out.status.success())
+    Command::new("ps").args(["-p", &pid.to_string()]).output().is_ok_and(|out| out.status.success())
 }
