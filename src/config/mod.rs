@@ -8,5 +8,5 @@ mod variables;
 
 pub use load::{Config, Loaded, PrincipalRoles, Transport, Upstream, load_file, load_text, schema};
 pub use raw::{Exposure, Intent, Rule};
-pub use resolve::{Choice, ad_hoc, choose};
+pub use resolve::{ad_hoc, choose};
 pub use variables::Environment;

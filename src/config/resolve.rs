@@ -10,15 +10,6 @@ use crate::model::{
     program::{Endpoint, Program},
 };
 
-/// What one `--upstream` stands for.
-#[derive(Debug)]
-pub enum Choice {
-    /// An upstream of the config.
-    Named(Upstream),
-    /// One made up on the spot.
-    AdHoc(Upstream),
-}
-
 /// Keeps those upstreams of `config` that `wanted` names and adds the others it describes. An empty `wanted` keeps all.
 ///
 /// # Errors
@@ -33,15 +24,13 @@ pub fn choose(config: &mut Config, wanted: &[String], environment: &Environment)
             return Err(format!("upstream `{text}` is disabled in the config"));
         }
         let named = config.upstreams.iter().find(|upstream| upstream.name.as_str() == text);
-        let choice = named
-            .map_or_else(|| ad_hoc(text, environment).map(Choice::AdHoc), |named| Ok(Choice::Named(named.clone())))?;
-        match choice {
-            Choice::Named(upstream) => chosen.push(upstream),
-            Choice::AdHoc(mut upstream) => {
-                upstream.name = free_name(&upstream.name, &chosen);
-                chosen.push(upstream);
-            }
+        if let Some(named) = named {
+            chosen.push(named.clone());
+            continue;
         }
+        let mut upstream = ad_hoc(text, environment)?;
+        upstream.name = free_name(&upstream.name, &chosen);
+        chosen.push(upstream);
     }
     let is_chosen = |upstream: &Upstream| chosen.iter().any(|other| other.name == upstream.name);
     let unchosen =

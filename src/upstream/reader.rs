@@ -49,7 +49,8 @@ impl Link {
             }
             Kind::Notification { method: "notifications/progress" } => {
                 if let Some((to, line)) = envelope.params.and_then(|params| peer.progressed(line, params)) {
-                    to.send(line).await.ok();
+                    to.put(line);
+                    to.has_room().await;
                 }
             }
             Kind::Notification { method: "notifications/tools/list_changed" } => self.list_changed.notify_one(),

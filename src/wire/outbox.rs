@@ -24,7 +24,8 @@ pub enum PushError {
     Closed,
 }
 
-/// The queue of one peer. A full one refuses ([`Outbox::push`]) or waits ([`Outbox::send`]).
+/// The queue of one peer. A full one refuses ([`Outbox::push`]), or takes a line and lets wait
+/// ([`Outbox::put`], [`Outbox::has_room`]).
 #[derive(Debug)]
 pub struct Outbox {
     queue: Mutex<Queue>,
@@ -56,31 +57,20 @@ impl Outbox {
     /// # Errors
     /// [`PushError::Full`] and [`PushError::Closed`]; the line is dropped.
     pub fn push(&self, line: Vec<u8>) -> Result<(), PushError> {
-        self.try_push(line).map_err(|(error, _)| error)
-    }
-
-    /// Adds a line, waiting for room.
-    ///
-    /// # Errors
-    /// [`PushError::Closed`].
-    ///
-    /// # Cancel safety
-    /// The line is lost when the future is dropped before it is ready.
-    pub async fn send(&self, line: Vec<u8>) -> Result<(), PushError> {
-        let mut line = line;
-        loop {
-            let drained = self.drained.notified();
-            match self.try_push(line) {
-                Ok(()) => return Ok(()),
-                Err((PushError::Closed, _)) => return Err(PushError::Closed),
-                Err((PushError::Full, back)) => line = back,
+        {
+            let queue = self.queue();
+            if queue.is_closed {
+                return Err(PushError::Closed);
             }
-            drained.await;
+            if !queue.lines.is_empty() && queue.size_bytes + line.len() > self.limit_bytes {
+                return Err(PushError::Full);
+            }
         }
+        self.put(line);
+        Ok(())
     }
 
-    /// Adds a line whether there is room or not; for answers of our own, whose asker waits for [`Outbox::has_room`] before
-    /// it is read again. A closed box drops it.
+    /// Adds a line whether there is room or not; for answers, whose giver waits for [`Outbox::has_room`] before it goes on. A closed box drops it.
     pub fn put(&self, mut line: Vec<u8>) {
         let mut queue = self.queue();
         if queue.is_closed {
@@ -111,20 +101,6 @@ impl Outbox {
     fn is_over(&self) -> bool {
         let queue = self.queue();
         !queue.is_closed && queue.size_bytes > self.limit_bytes
-    }
-
-    fn try_push(&self, line: Vec<u8>) -> Result<(), (PushError, Vec<u8>)> {
-        {
-            let queue = self.queue();
-            if queue.is_closed {
-                return Err((PushError::Closed, line));
-            }
-            if !queue.lines.is_empty() && queue.size_bytes + line.len() > self.limit_bytes {
-                return Err((PushError::Full, line));
-            }
-        }
-        self.put(line);
-        Ok(())
     }
 
     /// Takes no more lines; [`Outbox::write_to`] ends when those in it are written.
@@ -207,17 +183,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_full_box_refuses_and_a_waiting_sender_goes_on_when_it_drains() {
+    async fn a_full_box_refuses_and_whoever_waits_for_room_goes_on_when_it_drains() {
         let outbox = Outbox::new(4);
         outbox.push("abcdef".into()).unwrap();
         assert_eq!(outbox.push("x".into()), Err(PushError::Full));
         let mut written = Vec::new();
-        let (_, sent) = tokio::join!(outbox.write_to(&mut written), async {
-            let sent = outbox.send("x".into()).await;
+        outbox.put("x".into());
+        let (written_all, ()) = tokio::join!(outbox.write_to(&mut written), async {
+            outbox.has_room().await;
             outbox.close();
-            sent
         });
-        assert_eq!(sent, Ok(()));
+        written_all.unwrap();
         assert_eq!(written, b"abcdef\nx\n");
     }
 }

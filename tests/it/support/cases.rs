@@ -1,6 +1,9 @@
 //! The cases of `tests/cases`: their configs with full paths, their journals in a temporary folder.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -128,4 +131,23 @@ pub(crate) fn journal(file: &Path) -> Vec<Value> {
 pub(crate) fn called(journal: &[Value]) -> Vec<&str> {
     let calls = journal.iter().filter(|message| message["method"] == "tools/call");
     calls.filter_map(|message| message["params"]["name"].as_str()).collect()
+}
+
+/// Loads every skill of a legacy session and returns the tools that they opened, by exposed name.
+pub(crate) fn open_all(proxy: &mut Proxy) -> Vec<String> {
+    let tools = proxy.list();
+    let load = tools.iter().find(|tool| tool["name"] == "skill_load").expect("skill_load is listed");
+    let skills = load["inputSchema"]["properties"]["name"]["enum"].as_array().cloned().unwrap_or_default();
+    let mut opened = BTreeSet::new();
+    for skill in skills.iter().filter_map(Value::as_str) {
+        let loaded = proxy.load(skill);
+        opened.extend(
+            loaded["tools"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(|tool| tool["name"].as_str().map(str::to_owned)),
+        );
+    }
+    opened.into_iter().collect()
 }
