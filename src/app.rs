@@ -12,7 +12,7 @@ use crate::{
     catalog::SnapshotStore,
     config::Config,
     gate::key::Secret,
-    gateway::{Gateway, META_TOOLS, answer_failure},
+    gateway::{Gateway, META_TOOLS},
     model::{
         diagnostic::Diagnostic,
         limits::{CLIENT_QUEUE_BYTES, DRAIN, HANDSHAKE, LAST_ANSWERS},
@@ -53,12 +53,12 @@ impl App {
         let secret = secret(&config)?;
         let deadline = start_deadline(&config, started);
         let line_limit_bytes = config.line_limit_bytes;
-        let pool = Pool::start(&config.upstreams, line_limit_bytes, answer_failure, guard.map(Arc::new));
-        let pool = Arc::new(pool);
+        let pool = Arc::new(Pool::new(&config.upstreams, line_limit_bytes, guard.map(Arc::new)));
         let files = Files::read(config);
         let store = Arc::new(SnapshotStore::new(files.snapshot(0, files.nothing_yet(), META_TOOLS)));
         let (settled, is_settled) = watch::channel(false);
         let gateway = Arc::new(Gateway::new(Arc::clone(&store), Arc::clone(&pool), secret, is_settled.clone()));
+        pool.start(Arc::clone(&gateway) as _);
         let reloader = Reloader {
             files: files.clone(),
             reserved: META_TOOLS,
@@ -138,7 +138,7 @@ impl App {
         };
         self.pool.drained(if is_stopped { DRAIN } else { LAST_ANSWERS }).await;
         self.gateway.close(&session);
-        session.outbox.close();
+        session.outbox().close();
         // A client that does not read what it asked for is not waited for.
         timeout(LAST_ANSWERS, writer.join_next()).await.ok();
         writer.shutdown().await;

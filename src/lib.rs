@@ -36,8 +36,9 @@
 //! | 3 | [`session`] | who is connected, what is unlocked |
 //! | 4 | [`gateway`] | every answer to a client; the meta-tools |
 //! | 4 | [`reload`] | building and publishing snapshots |
-//! | 5 | [`app`] | wiring, start and stop order |
-//! | 6 | [`cli`] | commands, output, exit codes |
+//! | 5 | [`front`] | Streamable HTTP towards clients |
+//! | 6 | [`app`] | wiring, start and stop order |
+//! | 7 | [`cli`] | commands, output, exit codes |
 //!
 //! # Invariants
 //!
@@ -67,6 +68,7 @@ pub mod app;
 pub mod catalog;
 pub mod cli;
 pub mod config;
+pub mod front;
 pub mod gate;
 pub mod gateway;
 pub mod model;

@@ -144,7 +144,9 @@ impl Snapshot {
     /// Whether the tool at this position is open to everybody at all times.
     pub fn is_always_open(&self, position: usize) -> bool {
         let is_core = |skill: &SkillName| self.core.as_ref() == Some(skill);
-        self.always.get(position).copied().unwrap_or(false) || self.openers(position).iter().any(is_core)
+        self.config.is_pass_through
+            || self.always.get(position).copied().unwrap_or(false)
+            || self.openers(position).iter().any(is_core)
     }
 
     /// Whether the tool at this position is open to a caller who loaded `open`.

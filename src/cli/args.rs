@@ -41,7 +41,7 @@ pub(super) enum Color {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Stand between a client and its servers, over stdio
+    /// Stand between clients and their servers, over stdio or HTTP
     Proxy(Proxy),
     /// Look at and try the tools of the upstreams
     Tools(Tools),
@@ -75,11 +75,14 @@ pub(super) struct Setup {
     pub(super) principal: Option<String>,
 }
 
-/// Stand between a client and its servers, over stdio.
+/// Stand between clients and their servers, over stdio or HTTP.
 #[derive(Debug, ClapArgs)]
 pub(super) struct Proxy {
     #[command(flatten)]
     pub(super) setup: Setup,
+    /// Serve Streamable HTTP at this address instead of stdio: /mcp, and /skill/NAME/mcp with that skill already loaded
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(super) http: Option<String>,
 }
 
 /// Look at and try the tools of the upstreams.

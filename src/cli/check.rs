@@ -6,18 +6,15 @@ use super::{
     args::Check,
     exit::{Exit, Failed},
     output::Output,
-    setup::{block_on, guard, prepare},
+    setup::{block_on, prepare, start},
 };
-use crate::{
-    app::App,
-    model::diagnostic::{Diagnostic, Severity},
-};
+use crate::model::diagnostic::{Diagnostic, Severity};
 
 pub(super) fn run(args: &Check, output: &Output) -> Result<Exit, Failed> {
     let prepared = prepare(&args.setup)?;
     let n_upstreams = prepared.config.upstreams.len();
     let (mut findings, snapshot, has_failed) = block_on(async {
-        let app = App::start(prepared.config, guard())?;
+        let app = start(prepared.config)?;
         app.all_answered().await;
         let found = (app.findings(), app.store.load(), app.has_failed_upstreams());
         app.stop().await;

@@ -13,6 +13,11 @@ use crate::model::diagnostic::{Diagnostic, Severity};
 /// Version of the JSON that `--json` prints.
 const SCHEMA: u32 = 1;
 
+/// Prints a line for people.
+pub(super) fn note(text: &str) {
+    writeln!(io::stderr().lock(), "{text}").ok();
+}
+
 /// Where a command's words go.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Output {
@@ -56,7 +61,7 @@ impl Output {
 
     /// Prints a line for people.
     pub(super) fn note(self, text: &str) {
-        writeln!(io::stderr().lock(), "{text}").ok();
+        note(text);
     }
 
     /// Prints findings for people, to stderr.

@@ -1,4 +1,4 @@
-//! `gatekey proxy`: the main job, over stdio.
+//! `gatekey proxy`: the main job, over stdio or HTTP.
 
 use std::cell::Cell;
 
@@ -7,9 +7,10 @@ use tokio_util::sync::CancellationToken;
 use super::{
     args::Proxy,
     exit::{Exit, Failed},
+    output::note,
     setup::{Prepared, block_on, guard, prepare},
 };
-use crate::{app::App, wire::stdio};
+use crate::{app::App, config::Http, front::Front, model::principal::Principal, wire::stdio};
 
 pub(super) fn run(args: &Proxy) -> Result<Exit, Failed> {
     let Prepared { config, findings, principal } = prepare(&args.setup)?;
@@ -20,15 +21,27 @@ pub(super) fn run(args: &Proxy) -> Result<Exit, Failed> {
     block_on(async {
         // Both before the first child, so that no signal finds one without us.
         let mut signals = Signals::new()?;
-        let (input, output) = stdio::open()?;
+        let (options, limit_bytes) = (config.http.clone(), config.line_limit_bytes);
         let app = App::start(config, guard)?;
         for finding in app.files.findings.iter().filter(|finding| finding.is_error()) {
             tracing::error!("{finding}");
         }
         let first = CancellationToken::new();
         let exit = Cell::new(Exit::Done);
+        let transport = match &args.http {
+            None => {
+                let (input, output) = stdio::open()?;
+                Transport::Stdio(input, output)
+            }
+            Some(address) => {
+                Transport::Http(Box::new(listen(&app, address, principal.clone(), options, limit_bytes).await?))
+            }
+        };
         let serving = async {
-            app.serve(principal, input, output, first.cancelled()).await;
+            match transport {
+                Transport::Stdio(input, output) => app.serve(principal, input, output, first.cancelled()).await,
+                Transport::Http(front) => front.serve(first.cancelled()).await,
+            }
             app.stop().await;
         };
         let stopping = async {
@@ -43,6 +56,32 @@ pub(super) fn run(args: &Proxy) -> Result<Exit, Failed> {
         }
         Ok(exit.get())
     })?
+}
+
+/// What clients come by.
+enum Transport {
+    Stdio(stdio::Input, stdio::Output),
+    Http(Box<Front>),
+}
+
+/// Listens at `address`, and says where that is.
+async fn listen(
+    app: &App,
+    address: &str,
+    principal: Principal,
+    options: Http,
+    limit_bytes: usize,
+) -> Result<Front, Failed> {
+    let wrong =
+        |error: &dyn std::fmt::Display| Failed::new(Exit::Usage, format!("failed to listen at `{address}`: {error}"));
+    let found = tokio::net::lookup_host(address).await.map_err(|error| wrong(&error))?.next();
+    let socket = found.ok_or_else(|| wrong(&"there is no such address"))?;
+    // Clients are known by what they ask themselves; whatever any of them can do, an upstream may ask for.
+    app.pool.introduce(r#"{"sampling":{},"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true}}"#);
+    let front = Front::bind(socket, std::sync::Arc::clone(&app.gateway), principal, options, limit_bytes).await;
+    let front = front.map_err(|error| wrong(&error))?;
+    note(&format!("gatekey listens on http://{}/mcp", front.address()?));
+    Ok(front)
 }
 
 #[cfg(unix)]

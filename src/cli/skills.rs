@@ -6,10 +6,9 @@ use super::{
     args::{Setup, Skills, SkillsCommand},
     exit::{Exit, Failed},
     output::Output,
-    setup::{block_on, guard, prepare},
+    setup::{block_on, prepare, start},
 };
 use crate::{
-    app::App,
     catalog::{CatalogSkill, Origin, Snapshot},
     model::{name::did_you_mean, principal::Principal, tool::first_sentence},
 };
@@ -61,7 +60,7 @@ type Look = (Vec<crate::model::diagnostic::Diagnostic>, std::sync::Arc<Snapshot>
 fn look(setup: &Setup) -> Result<Look, Failed> {
     let prepared = prepare(setup)?;
     block_on(async {
-        let app = App::start(prepared.config, guard())?;
+        let app = start(prepared.config)?;
         app.all_answered().await;
         let mut findings = prepared.findings;
         findings.extend(app.findings());

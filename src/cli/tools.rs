@@ -7,10 +7,9 @@ use super::{
     client::with_client,
     exit::{Exit, Failed},
     output::Output,
-    setup::{Prepared, block_on, guard, prepare},
+    setup::{Prepared, block_on, prepare, start},
 };
 use crate::{
-    app::App,
     catalog::{Registered, Snapshot},
     config::Intent,
     model::{name::SkillName, principal::Principal},
@@ -27,7 +26,7 @@ pub(super) fn run(args: &Tools, output: &Output) -> Result<Exit, Failed> {
 fn list(setup: &Setup, output: Output) -> Result<Exit, Failed> {
     let prepared = prepare(setup)?;
     block_on(async {
-        let app = App::start(prepared.config, guard())?;
+        let app = start(prepared.config)?;
         app.all_answered().await;
         let snapshot = app.store.load();
         let tools: Vec<(usize, &Registered)> = snapshot.registry.tools().iter().enumerate().collect();
@@ -81,7 +80,7 @@ fn row_json(snapshot: &Snapshot, position: usize, tool: &Registered, principal: 
 fn show(name: &str, setup: &Setup, output: Output) -> Result<Exit, Failed> {
     let prepared = prepare(setup)?;
     block_on(async {
-        let app = App::start(prepared.config, guard())?;
+        let app = start(prepared.config)?;
         app.all_answered().await;
         let snapshot = app.store.load();
         app.stop().await;
@@ -122,7 +121,7 @@ fn call(name: &str, arguments: &str, setup: &Setup, output: Output) -> Result<Ex
         arguments.entry("intent").or_insert_with(|| json!("Tried by hand."));
     }
     block_on(async {
-        let app = App::start(config, guard())?;
+        let app = start(config)?;
         app.all_answered().await;
         let snapshot = app.store.load();
         let opener = snapshot.registry.position(name).and_then(|position| snapshot.openers(position).first().cloned());

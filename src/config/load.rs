@@ -12,7 +12,7 @@ use indexmap::IndexMap;
 use serde_json::Value;
 
 use super::{
-    raw::{Exposure, Intent, RawConfig, RawUpstream, Rule},
+    raw::{BeyondTools, Exposure, Intent, RawConfig, RawUpstream, Rule},
     variables::Environment,
 };
 use crate::model::{
@@ -85,10 +85,29 @@ pub struct Config {
     pub key_secret: Option<String>,
     /// Whether forbidden tools are answered as unknown ones.
     pub is_concealing: bool,
+    /// Whether every tool is open and listed.
+    pub is_pass_through: bool,
+    /// Whether resources, prompts and the like of upstreams can be used of which no tool is open.
+    pub beyond_tools: BeyondTools,
+    /// How clients are served over HTTP.
+    pub http: Http,
     /// Callers with their roles.
     pub principals: PrincipalRoles,
     /// Who may use what.
     pub rules: Vec<Rule>,
+}
+
+/// What the front over HTTP lets pass.
+#[derive(Debug, Clone)]
+pub struct Http {
+    /// Hosts besides this machine's own names; `*` is any.
+    pub hosts: Vec<String>,
+    /// Origins besides pages of this machine.
+    pub origins: Vec<String>,
+    /// Sessions of the older era at once.
+    pub sessions: usize,
+    /// A session that is not used for this long ends.
+    pub session_idle: Duration,
 }
 
 /// Callers with their roles.
@@ -235,6 +254,14 @@ impl Config {
             line_limit_bytes: raw.line_limit_bytes.unwrap_or(limits::LINE_BYTES),
             key_secret: raw.key_secret,
             is_concealing: raw.conceal,
+            is_pass_through: raw.pass_through,
+            beyond_tools: raw.beyond_tools,
+            http: Http {
+                hosts: raw.http.allowed_hosts,
+                origins: raw.http.allowed_origins,
+                sessions: raw.http.sessions.unwrap_or(limits::SESSIONS),
+                session_idle: raw.http.session_idle_s.map_or(limits::SESSION_IDLE, Duration::from_secs),
+            },
             principals: raw.principals.into_iter().map(|(name, raw)| (name, raw.roles)).collect(),
             rules: raw.rules,
         }
@@ -358,7 +385,8 @@ impl Entry<'_, '_> {
                 );
             }
         }
-        Endpoint { url, headers }
+        let ca_file = raw.ca_file.as_ref().map(|file| self.reader.folder.join(self.expand(file, "/ca-file")));
+        Endpoint { url, headers, ca_file }
     }
 
     fn texts(&mut self, raw: &IndexMap<String, String>, member: &str) -> BTreeMap<String, String> {

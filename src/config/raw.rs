@@ -45,6 +45,15 @@ pub(super) struct RawConfig {
     /// Whether a tool that a principal may not use is answered as if it did not exist. Default false.
     #[serde(default)]
     pub(super) conceal: bool,
+    /// Opens and lists every tool, as a proxy without a gate does. Rules hold all the same. Default false.
+    #[serde(default)]
+    pub(super) pass_through: bool,
+    /// Whether resources, prompts and whatever else is no tool can be used of an upstream none of whose tools is open.
+    #[serde(default)]
+    pub(super) beyond_tools: BeyondTools,
+    /// How clients are served over HTTP (`--http`).
+    #[serde(default)]
+    pub(super) http: RawHttp,
     /// Who there is (`--as NAME`).
     #[serde(default)]
     pub(super) principals: IndexMap<String, RawPrincipal>,
@@ -75,6 +84,8 @@ pub(super) struct RawUpstream {
     /// Headers sent to it.
     #[serde(default)]
     pub(super) headers: IndexMap<String, String>,
+    /// Certificates (PEM) to trust besides the system's; relative to this file.
+    pub(super) ca_file: Option<String>,
     /// Put before all of its tools' names.
     #[serde(default)]
     pub(super) prefix: String,
@@ -90,6 +101,24 @@ pub(super) struct RawUpstream {
     /// Leaves it out.
     #[serde(default)]
     pub(super) disabled: bool,
+}
+
+/// The front over HTTP.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct RawHttp {
+    /// Names in the `Host` header that are served besides this machine's own (localhost, 127.0.0.1, [::1]); `*` is any.
+    #[serde(default)]
+    pub(super) allowed_hosts: Vec<String>,
+    /// Origins of web pages that are served besides those of this machine, such as `https://ui.example.com`.
+    #[serde(default)]
+    pub(super) allowed_origins: Vec<String>,
+    /// Sessions at once, of clients up to revision 2025-11-25. Default 10000.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub(super) sessions: Option<usize>,
+    /// A session that is not used for this long ends, in seconds. Default 1800.
+    #[schemars(range(min = 1))]
+    pub(super) session_idle_s: Option<u64>,
 }
 
 /// One caller.
@@ -144,4 +173,15 @@ pub enum Intent {
     Optional,
     /// An argument that must be given.
     Required,
+}
+
+/// Whether what is no tool can be used of an upstream none of whose tools is open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum BeyondTools {
+    /// Resources, prompts, completions and the like can be used at all times.
+    #[default]
+    Readable,
+    /// They are closed as long as every tool of their upstream is.
+    Closed,
 }

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use tokio::time::Instant;
-
 use super::{
-    dispatch::{Gateway, Inbox, Request},
+    dispatch::{Gateway, Request},
     error::{Refused, ToolError, refusal},
     meta,
     params::{Params, Rewrite},
+    relay::Outgoing,
 };
 use crate::{
     catalog::{OpenSkills, Registered, Snapshot},
@@ -22,10 +21,10 @@ use crate::{
     session::Session,
     upstream::{Link, Phase},
     wire::{
-        envelope::{json_text, request_line},
+        envelope::json_text,
         era::{Era, INVALID_PARAMS},
         outbox::PushError,
-        peer::{Peer, Relay},
+        peer::{Form, Peer},
     },
 };
 
@@ -48,24 +47,20 @@ pub(super) struct Call<'a> {
 
 impl Gateway {
     /// Serves `tools/call`.
-    pub(super) fn call(self: &Arc<Self>, request: &Request<'_>, inbox: &mut Inbox) {
+    pub(super) fn call(self: &Arc<Self>, request: &Request<'_>) {
         let Some(name) = request.params.text_of("name") else {
             return request.refuse(INVALID_PARAMS, "`name` must be a text");
         };
         if meta::NAMES.contains(&&*name) {
-            return meta::call(self, request, &name, inbox);
+            return meta::call(self, request, &name);
         }
-        let open = match request.era {
-            Era::Legacy => request.session.state().open_skills(),
-            // A modern list never depends on earlier calls, and neither does what a plain name may do.
-            Era::Modern => OpenSkills::new(),
-        };
+        let open = open_to(request.session, request.era, None);
         // Arguments are looked into only where something in them is wanted.
         let is_wanted = request.snapshot.config.intent == Intent::Required;
         let own = is_wanted.then(|| Params::read(request.params.raw("arguments"))).flatten();
         let has_intent = own.is_some_and(|own| own.has_text("intent"));
         let call = Call { tool: &name, open: &open, arguments: None, has_stale_key: false, effect: None, has_intent };
-        if let Err(error) = self.try_call(request, call, inbox) {
+        if let Err(error) = self.try_call(request, call) {
             request.answer(error.to_result());
         }
     }
@@ -74,12 +69,7 @@ impl Gateway {
     ///
     /// # Errors
     /// What the gate refused, for the model to read; the client is not answered yet.
-    pub(super) fn try_call(
-        self: &Arc<Self>,
-        request: &Request<'_>,
-        call: Call<'_>,
-        inbox: &mut Inbox,
-    ) -> Result<(), ToolError> {
+    pub(super) fn try_call(self: &Arc<Self>, request: &Request<'_>, call: Call<'_>) -> Result<(), ToolError> {
         let (tool, link) = self.decide(request, call)?;
         match link.peer() {
             Some(peer) => self.forward(request, call, tool, link, &peer),
@@ -87,7 +77,7 @@ impl Gateway {
             None => {
                 // It is just starting again. When it is there the gate is asked anew: much may have changed.
                 let link = Arc::clone(link);
-                self.later(request, inbox, async move { drop(link.wait_ready(RESTART_WAIT).await) });
+                self.later(request, async move { drop(link.wait_ready(RESTART_WAIT).await) });
                 Ok(())
             }
         }
@@ -116,7 +106,7 @@ impl Gateway {
             // In a session whose skill is too large for the list, a tool that is called joins it.
             let is_new = request.session.state().ask(&tool.exposed);
             if is_new {
-                self.tell(request.session);
+                self.tell(request.session, request.to);
             }
         }
         Ok((tool, link))
@@ -166,38 +156,29 @@ impl Gateway {
     }
 
     fn forward(
-        &self,
+        self: &Arc<Self>,
         request: &Request<'_>,
         call: Call<'_>,
         tool: &Registered,
         link: &Link,
         peer: &Peer,
     ) -> Result<(), ToolError> {
-        let is_modern = request.era == Era::Modern;
-        let to_modern = link.era() == Era::Modern;
         let name = json_text(tool.tool.name.as_str());
-        let rewrite = Rewrite {
-            name: &name,
-            arguments: call.arguments,
-            strips_intent: request.snapshot.config.intent != Intent::Off && !tool.has_own_intent(),
-            from_modern: is_modern,
-            to_modern,
-        };
-        let now = Instant::now();
-        let idle = link.config().call_idle;
-        let relay = Relay {
-            to: Arc::clone(&request.session.outbox),
-            session: request.session.id,
-            client_id: request.id.clone(),
+        let outgoing = Outgoing {
+            upstream: tool.upstream_index,
+            method: "tools/call",
             label: tool.exposed.to_shared(),
-            token: request.params.token().map(|token| token.get().into()),
-            adds_result_type: is_modern && !to_modern,
-            idle,
-            expires: now + idle,
-            ends: now + link.config().call_total,
+            form: if request.era == Era::Modern { Form::ModernToolResult } else { Form::ToolResult },
+            rewrite: Rewrite {
+                names: Some(("name", &name)),
+                arguments: call.arguments,
+                strips_intent: request.snapshot.config.intent != Intent::Off && !tool.has_own_intent(),
+                ..Rewrite::default()
+            },
+            renamed: None,
+            is_repeatable: tool.tool.repeatable,
         };
-        let sent = peer.relay(relay, |id| request_line(id, "tools/call", &request.params.rewritten(rewrite, id)));
-        sent.map_err(|error| {
+        self.send(request, link, peer, outgoing).map_err(|error| {
             let mut refused = self.refused(request, call, Decision::Unavailable, None);
             if error == PushError::Full {
                 refused.message =
@@ -219,13 +200,14 @@ pub(super) fn down_reason(link: &Link) -> Option<String> {
     }
 }
 
-/// What a legacy session or a key opens; used by the meta-tools.
+/// What the endpoint, a legacy session and a key open. A modern list never depends on earlier calls, and neither does what
+/// a plain name may do.
 pub(super) fn open_to(session: &Session, era: Era, of_key: Option<&SkillName>) -> OpenSkills {
     let mut open = match era {
         Era::Legacy => session.state().open_skills(),
         Era::Modern => OpenSkills::new(),
     };
-    open.extend(of_key.cloned());
+    open.extend(session.own_skill.iter().chain(of_key).cloned());
     open
 }
 

@@ -6,7 +6,11 @@ use crate::{
     gate::policy::Decision,
     model::{name::UpstreamName, tool::cut},
     upstream::Failure,
-    wire::{envelope::result_line, peer::Relay},
+    wire::{
+        envelope::{error_line, result_line},
+        era::{Era, INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND},
+        peer::{Form, Relay},
+    },
 };
 
 /// Characters of an upstream's own words in a text of ours.
@@ -117,8 +121,48 @@ fn inactive(refused: &Refused<'_>) -> ToolError {
     ToolError { skill: refused.skill.map(str::to_owned), ..ToolError::new("inactive", tool, message, hint) }
 }
 
+/// What the answer to a refused request about something that is no tool needs to know.
+#[derive(Debug)]
+pub(super) struct Denied<'a> {
+    /// Name, URI or method, as the client wrote it.
+    pub(super) what: &'a str,
+    /// Whether what is forbidden is answered as unknown.
+    pub(super) is_concealing: bool,
+    /// Skills that open tools of its upstream.
+    pub(super) skills: Vec<&'a str>,
+    /// Why its upstream is down.
+    pub(super) reason: Option<String>,
+}
+
+impl Denied<'_> {
+    /// Code, message and data of the error.
+    pub(super) fn error(&self, decision: Decision, era: Era) -> (i64, String, Value) {
+        let what = cut(self.what, 200);
+        match decision {
+            Decision::Forbidden if !self.is_concealing => {
+                (INVALID_PARAMS, format!("you have no right to use `{what}`"), json!({"code": "forbidden"}))
+            }
+            Decision::Inactive => {
+                let skills = self.skills.join("`, `");
+                let hint = if skills.is_empty() { String::new() } else { format!("; skill_load opens it: `{skills}`") };
+                let data = json!({"code": "inactive", "skills": self.skills});
+                (INVALID_PARAMS, format!("`{what}` is closed{hint}"), data)
+            }
+            Decision::Unavailable => {
+                let reason = self.reason.as_deref().unwrap_or("its server is not running");
+                let reason = cut(reason, REASON_CHARS);
+                (INTERNAL_ERROR, format!("`{what}` cannot be had now: {reason}"), json!({"code": "unavailable"}))
+            }
+            Decision::NotFound | Decision::Forbidden | Decision::Quarantined | Decision::Allow => {
+                let code = if era == Era::Modern { INVALID_PARAMS } else { RESOURCE_NOT_FOUND };
+                (code, "resource not found".into(), json!({"uri": what}))
+            }
+        }
+    }
+}
+
 /// Answers a relayed call that its upstream did not answer.
-pub fn answer_failure(upstream: &UpstreamName, relay: &Relay, failure: &Failure) {
+pub(super) fn answer_failure(upstream: &UpstreamName, relay: &Relay, failure: &Failure) {
     let (message, hint) = match failure {
         Failure::Ended(reason) => (
             format!("The server `{upstream}` ended during the call: {}.", cut(reason, REASON_CHARS)),
@@ -136,11 +180,22 @@ pub fn answer_failure(upstream: &UpstreamName, relay: &Relay, failure: &Failure)
             format!("The server `{upstream}` sent an answer of {size_bytes} bytes, more than a message may have."),
             "Ask for less at once.",
         ),
+        Failure::Http(reason) => (
+            format!("The call to the server `{upstream}` failed: {}.", cut(reason, REASON_CHARS)),
+            "The call may have had an effect: check before you repeat it.",
+        ),
     };
     let more = vec![("upstream", json!(upstream.as_str()))];
-    let mut result = ToolError { more, ..ToolError::new("unavailable", &relay.label, message, hint) }.to_result();
-    if relay.adds_result_type {
-        result["resultType"] = json!("complete");
+    let error = ToolError { more, ..ToolError::new("unavailable", &relay.label, message, hint) };
+    let mut result = error.to_result();
+    match relay.form {
+        Form::Error => {
+            let data = result["structuredContent"].to_string();
+            relay.to.answer(error_line(&relay.client_id, INTERNAL_ERROR, &error.message, Some(&data)));
+            return;
+        }
+        Form::ToolResult => {}
+        Form::ModernToolResult => result["resultType"] = json!("complete"),
     }
-    relay.to.put(result_line(&relay.client_id, &result.to_string()));
+    relay.to.answer(result_line(&relay.client_id, &result.to_string()));
 }

@@ -7,12 +7,14 @@ use std::{
 };
 
 use super::meta;
-use crate::{catalog::Snapshot, model::principal::Principal, wire::era::Era};
+use crate::{
+    catalog::Snapshot,
+    model::{limits::CACHE_MS, principal::Principal},
+    wire::era::Era,
+};
 
 /// Lists kept at once; a new generation empties the store.
 const KEPT: usize = 256;
-/// How long a modern client may keep a list that it is not told about, in milliseconds.
-const TTL_MS: u32 = 60_000;
 
 /// A list, ready to be sent.
 #[derive(Debug, Clone)]
@@ -73,7 +75,7 @@ fn prepare(snapshot: &Snapshot, key: &Key) -> Prepared {
     tools.hash(&mut hasher);
     let rest = match key.era {
         Era::Legacy => String::new(),
-        Era::Modern => format!(r#","resultType":"complete","ttlMs":{TTL_MS},"cacheScope":"private""#),
+        Era::Modern => format!(r#","resultType":"complete","ttlMs":{CACHE_MS},"cacheScope":"private""#),
     };
     Prepared { result: format!(r#"{{"tools":[{tools}]{rest}}}"#).into(), digest: hasher.finish() }
 }

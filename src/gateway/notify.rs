@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::dispatch::{Gateway, subscription_params};
+use super::{
+    dispatch::{Gateway, Request},
+    subscribe::subscription_params,
+};
 use crate::{
     session::{Session, State},
-    wire::{envelope::notification_line, era::Era},
+    wire::{envelope::notification_line, era::Era, outbox::Outbox},
 };
 
 const LIST_CHANGED: &str = "notifications/tools/list_changed";
@@ -21,13 +24,13 @@ impl Gateway {
         let mut generations = self.store.watch();
         while generations.changed().await.is_ok() {
             for session in self.sessions() {
-                self.tell(&session);
+                self.tell(&session, session.outbox());
             }
         }
     }
 
-    /// Tells one session, if its list is another than the one it has.
-    pub(super) fn tell(&self, session: &Session) {
+    /// Tells one session over the stream `to`, if its list is another than the one it has.
+    pub(super) fn tell(&self, session: &Session, to: &Outbox) {
         let snapshot = self.store.load();
         let is_legacy = session.state().is_legacy;
         if is_legacy {
@@ -36,21 +39,25 @@ impl Gateway {
             // A client that never listed has nothing to renew.
             if state.known_list.is_some_and(|known| known != digest) {
                 state.known_list = Some(digest);
-                session.outbox.put(notification_line(LIST_CHANGED, None));
+                to.put(notification_line(LIST_CHANGED, None));
             }
         }
         if session.state().listeners.is_empty() {
             return;
         }
         let digest = self.list_of(session, &snapshot, Era::Modern).digest;
-        for listener in session.state().listeners.iter_mut().filter(|listener| listener.known_list != digest) {
-            listener.known_list = digest;
-            session.outbox.put(notification_line(LIST_CHANGED, Some(&subscription_params(listener))));
+        for listener in &mut session.state().listeners {
+            if listener.known_list.is_some_and(|known| known != digest) {
+                listener.known_list = Some(digest);
+                listener.to.put(notification_line(LIST_CHANGED, Some(&subscription_params(listener))));
+            }
         }
     }
 
-    /// Does something in a legacy session and tells it if its list is another one then; the answer comes after this.
-    pub(super) fn change_own_list(&self, session: &Session, change: impl FnOnce(&mut State)) {
+    /// Does something in a legacy session and tells it if its list is another one then, over the stream of the request:
+    /// the answer comes after this.
+    pub(super) fn change_own_list(&self, request: &Request<'_>, change: impl FnOnce(&mut State)) {
+        let session = request.session;
         let snapshot = self.store.load();
         let before = self.list_of(session, &snapshot, Era::Legacy).digest;
         change(&mut session.state());
@@ -59,7 +66,7 @@ impl Gateway {
         if state.is_legacy && before != after {
             state.known_list = Some(after);
             state.notice(Instant::now());
-            session.outbox.put(notification_line(LIST_CHANGED, None));
+            request.to.put(notification_line(LIST_CHANGED, None));
         }
     }
 }

@@ -19,11 +19,11 @@ pub(super) struct Params<'a> {
     meta: Vec<Member<'a>>,
 }
 
-/// How a call's params change on their way to an upstream.
-#[derive(Debug, Clone, Copy)]
+/// How a request's params change on their way to an upstream.
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Rewrite<'a> {
-    /// The upstream's name of the tool, as JSON.
-    pub(super) name: &'a str,
+    /// The member that names what is meant, and what the upstream calls it, as JSON.
+    pub(super) names: Option<(&'a str, &'a str)>,
     /// Other arguments than those that stand there, as JSON.
     pub(super) arguments: Option<&'a str>,
     /// Whether `intent` is taken off the arguments.
@@ -46,7 +46,8 @@ impl<'a> Params<'a> {
     /// Whether two readers could understand these params differently: the gate must not decide on one name while the
     /// upstream calls another, nor map one token while the upstream uses another.
     pub(super) fn is_ambiguous(&self) -> bool {
-        is_ambiguous(&self.members, &["name", "arguments", "_meta"]) || is_ambiguous(&self.meta, &["progressToken"])
+        is_ambiguous(&self.members, &["name", "arguments", "_meta", "uri", "ref", "taskId"])
+            || is_ambiguous(&self.meta, &["progressToken"])
     }
 
     /// A member as written.
@@ -69,6 +70,11 @@ impl<'a> Params<'a> {
         member(&self.meta, META_VERSION).and_then(|found| as_text(found.value))
     }
 
+    /// A member of `_meta` that is a text.
+    pub(super) fn meta_text(&self, key: &str) -> Option<Cow<'a, str>> {
+        member(&self.meta, key).and_then(|found| as_text(found.value))
+    }
+
     /// The caller's progress token.
     pub(super) fn token(&self) -> Option<&'a RawValue> {
         member(&self.meta, "progressToken").map(|found| found.value)
@@ -78,8 +84,10 @@ impl<'a> Params<'a> {
     /// stay.
     pub(super) fn rewritten(&self, rewrite: Rewrite<'_>, id: &str) -> String {
         let mut edits = Edits::new(self.text);
-        if let Some(name) = self.raw("name").filter(|name| name.get() != rewrite.name) {
-            edits.replace(name.get(), rewrite.name.to_owned());
+        if let Some((member, name)) = rewrite.names
+            && let Some(given) = self.raw(member).filter(|given| given.get() != name)
+        {
+            edits.replace(given.get(), name.to_owned());
         }
         match (self.raw("arguments"), rewrite.arguments) {
             (Some(old), Some(new)) => edits.replace(old.get(), new.to_owned()),
@@ -151,8 +159,13 @@ mod tests {
         Params::read(Some(&raw)).unwrap().rewritten(rewrite, "7")
     }
 
-    const PLAIN: Rewrite<'_> =
-        Rewrite { name: "\"t\"", arguments: None, strips_intent: false, from_modern: false, to_modern: false };
+    const PLAIN: Rewrite<'_> = Rewrite {
+        names: Some(("name", "\"t\"")),
+        arguments: None,
+        strips_intent: false,
+        from_modern: false,
+        to_modern: false,
+    };
 
     #[test]
     fn what_needs_no_change_stays_byte_by_byte() {

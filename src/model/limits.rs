@@ -16,6 +16,52 @@ pub const READ_CHUNK_BYTES: usize = 64 << 10;
 /// A line buffer above this size is given back once it is empty.
 pub const IDLE_BUFFER_BYTES: usize = 1 << 20;
 
+/// Wait for a connection to an upstream over HTTP.
+pub const HTTP_CONNECT: Duration = Duration::from_secs(10);
+/// A connection to an upstream over HTTP that is not used is kept this long: less than servers usually keep theirs (Node
+/// 5 s, most others a minute), so that few requests meet one that is just being closed.
+pub const HTTP_IDLE: Duration = Duration::from_secs(4);
+/// Bytes read of a body that only says why a request was refused.
+pub const HTTP_ERROR_BYTES: usize = 64 << 10;
+/// Requests to one upstream over HTTP that are on their way at once; further ones wait in its queue.
+pub const HTTP_IN_FLIGHT: usize = 1_024;
+/// Pause before a stream that ended is opened again, where the server names none.
+pub const STREAM_PAUSE: Duration = Duration::from_secs(1);
+/// Longest such pause.
+pub const STREAM_PAUSE_MOST: Duration = Duration::from_secs(60);
+/// An answer's stream is taken up again so often without anything new on it.
+pub const STREAM_RESUMES: usize = 5;
+
+/// Bytes waiting on one stream over HTTP before it is given up, or before the oldest messages that nobody asked for go.
+pub const STREAM_QUEUE_BYTES: usize = 16 << 20;
+/// Bytes of sent events that a stream keeps for a client that lost its connection.
+pub const REPLAY_BYTES: usize = 1 << 20;
+/// Streams of one session that can be taken up again.
+pub const STREAMS: usize = 64;
+/// A comment goes over a silent stream this often; what stands between closes silent connections after a minute.
+pub const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// Connections of clients at once.
+pub const CONNECTIONS: usize = 8_192;
+/// Sessions of the older era at once.
+pub const SESSIONS: usize = 10_000;
+/// A session that is not used for this long ends.
+pub const SESSION_IDLE: Duration = Duration::from_secs(30 * 60);
+/// How often idle sessions are looked for.
+pub const SESSION_SWEEP: Duration = Duration::from_secs(30);
+/// Headers of one request, and their bytes.
+pub const HEADERS: usize = 100;
+/// Bytes of one request's headers, and of one read of its body.
+pub const HEADER_BYTES: usize = 64 << 10;
+/// A client has this long to send a request's headers.
+pub const HEADER_WAIT: Duration = Duration::from_secs(30);
+/// Pause after a connection could not be accepted.
+pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// URIs that are remembered because a result named them and no list did.
+pub const SEEN_URIS: usize = 10_000;
+/// Tasks that are remembered with their upstream.
+pub const TASKS: usize = 10_000;
+
 /// Lines of an upstream's stderr that are kept.
 pub const STDERR_LINES: usize = 64;
 /// Bytes kept of one such line.
@@ -28,8 +74,14 @@ pub const HANDSHAKE: Duration = Duration::from_secs(60);
 /// Silence after `server/discover` before `initialize` is sent as well, on the same pipe. Python servers take 1.5 s to
 /// import; the clients measured wait 2.9 s.
 pub const PROBE_SILENCE: Duration = Duration::from_millis(3_000);
+/// Upstreams of the older era are greeted after the client, so that they are told what it can do; at most this much later.
+pub const CLIENT_SILENCE: Duration = Duration::from_millis(500);
 /// Wait for one page of a list.
 pub const LIST_PAGE: Duration = Duration::from_secs(30);
+/// How long a modern client may keep what it is not told about, in milliseconds.
+pub const CACHE_MS: u32 = 60_000;
+/// Wait for one upstream's part of a list that is put together of several: a slow one must not cost the others theirs.
+pub const OFFER_WAIT: Duration = Duration::from_secs(10);
 /// Pages of one list: a thousand pages of ten tools are already more than any client takes.
 pub const LIST_PAGES: usize = 1_000;
 /// Tools of one upstream.

@@ -22,6 +22,8 @@ pub struct Endpoint {
     pub url: String,
     /// Sent with every request.
     pub headers: BTreeMap<String, String>,
+    /// Certificates (PEM) that are trusted besides the system's.
+    pub ca_file: Option<PathBuf>,
 }
 
 // By hand, since arguments, environment and headers may hold secrets.

@@ -4,4 +4,4 @@
 #[expect(clippy::module_inception, reason = "the folder is named after what it is about, the file after its type")]
 mod session;
 
-pub use session::{Listener, Session, State};
+pub use session::{Listener, LogLevel, Session, State};

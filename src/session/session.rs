@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use tokio::time::Instant;
+use tokio::{task::JoinSet, time::Instant};
 
 use crate::{
     catalog::{OpenSkills, Snapshot},
@@ -18,7 +18,7 @@ use crate::{
         name::{ExposedName, SkillName},
         principal::Principal,
     },
-    wire::outbox::Outbox,
+    wire::{outbox::Outbox, peer::Peer},
 };
 
 /// One connection of a client.
@@ -26,11 +26,15 @@ use crate::{
 pub struct Session {
     /// Tells its calls from those of others.
     pub id: u64,
-    /// Towards the client.
-    pub outbox: Arc<Outbox>,
+    /// What upstreams ask the client, and where what nobody asked for goes.
+    pub client: Peer,
     /// Who is behind it.
     pub principal: Principal,
+    /// The skill whose endpoint it came to; its tools are open and listed.
+    pub own_skill: Option<SkillName>,
     state: Mutex<State>,
+    /// Requests that wait for something else than one answer of an upstream.
+    tasks: Mutex<JoinSet<()>>,
 }
 
 /// What changes during a session.
@@ -38,6 +42,10 @@ pub struct Session {
 pub struct State {
     /// Whether `initialize` came, so that notifications of that era may be sent.
     pub is_legacy: bool,
+    /// What the client said at `initialize` that it can do, as JSON. Legacy only.
+    pub capabilities: Option<Box<str>>,
+    /// The least severe log messages that the client wants; all that come where it did not say. Legacy only.
+    pub log_level: Option<LogLevel>,
     /// Skills loaded, in the order of loading. Legacy only.
     unlocked: Vec<SkillName>,
     /// Tools that were described or called, which a long list takes one by one. Legacy only.
@@ -50,8 +58,10 @@ pub struct State {
     pub known_list: Option<u64>,
     /// Requests that wait for an upstream to start, by id as JSON; a cancelled one is no longer among them.
     waiting: BTreeSet<Box<str>>,
-    /// Open `subscriptions/listen` requests for changes of the tool list, by id as JSON. Modern only.
+    /// Open `subscriptions/listen` requests, by id as JSON. Modern only.
     pub listeners: Vec<Listener>,
+    /// Resources whose changes a legacy client wants to hear of, by exposed URI.
+    pub subscribed: BTreeSet<Box<str>>,
 }
 
 /// An open subscription.
@@ -59,15 +69,66 @@ pub struct State {
 pub struct Listener {
     /// Id of the request, as JSON.
     pub id: Box<str>,
-    /// Digest of the list that it was told of.
-    pub known_list: u64,
+    /// Its stream.
+    pub to: Arc<Outbox>,
+    /// Digest of the tool list that it was told of, where it wants to hear of changes.
+    pub known_list: Option<u64>,
+    /// Notifications that it wants besides.
+    pub wants: Vec<&'static str>,
+    /// Resources whose changes it wants to hear of, by exposed URI.
+    pub resources: BTreeSet<Box<str>>,
+}
+
+/// Severity of a log message, least first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LogLevel(usize);
+
+impl LogLevel {
+    const NAMES: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+
+    /// Reads one of the protocol's eight names.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::NAMES.iter().position(|name| *name == text).map(Self)
+    }
+
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        Self::NAMES.get(self.0).copied().unwrap_or("debug")
+    }
 }
 
 impl Session {
     /// Opens a session.
     pub fn new(outbox: Arc<Outbox>, principal: Principal) -> Self {
         static LAST: AtomicU64 = AtomicU64::new(0);
-        Self { id: LAST.fetch_add(1, Ordering::Relaxed) + 1, outbox, principal, state: Mutex::default() }
+        let id = LAST.fetch_add(1, Ordering::Relaxed) + 1;
+        let (client, state, tasks) = (Peer::over(outbox), Mutex::default(), Mutex::default());
+        Self { id, client, principal, own_skill: None, state, tasks }
+    }
+
+    /// Where what nobody asked for goes.
+    pub fn outbox(&self) -> &Arc<Outbox> {
+        self.client.outbox()
+    }
+
+    /// Lets a request wait in a task that ends with the session.
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Some(ended) = tasks.try_join_next() {
+            log_panic(ended);
+        }
+        tasks.spawn(task);
+    }
+
+    /// Waits until no request waits.
+    ///
+    /// # Cancel safety
+    /// Dropped, it ends the requests that wait.
+    pub async fn waited(&self) {
+        let mut tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
+        while let Some(ended) = tasks.join_next().await {
+            log_panic(ended);
+        }
     }
 
     /// What changes; held for moments only.
@@ -77,11 +138,20 @@ impl Session {
     }
 }
 
+fn log_panic(ended: Result<(), tokio::task::JoinError>) {
+    if let Err(error) = ended
+        && error.is_panic()
+    {
+        tracing::error!(%error, "the task of a request panicked");
+    }
+}
+
 impl State {
     /// A legacy session begins, perhaps not the first of this connection.
-    pub fn initialize(&mut self) {
+    pub fn initialize(&mut self, capabilities: Option<&str>) {
         let (listeners, waiting) = (std::mem::take(&mut self.listeners), std::mem::take(&mut self.waiting));
-        *self = Self { is_legacy: true, listeners, waiting, ..Self::default() };
+        let capabilities = capabilities.map(Into::into);
+        *self = Self { is_legacy: true, capabilities, listeners, waiting, ..Self::default() };
     }
 
     /// A request begins to wait.
@@ -146,11 +216,12 @@ impl State {
 
     /// The tools of this session's list, ascending positions: those always open, and of the opened ones those that fit
     /// the budget, a skill as a whole where it fits, else the tools that were asked for.
-    pub fn listed_tools(&self, snapshot: &Snapshot, principal: &Principal, now: Instant) -> Vec<usize> {
+    pub fn listed_tools(&self, snapshot: &Snapshot, session: &Session, now: Instant) -> Vec<usize> {
         let all = snapshot.registry.tools();
-        let is_visible = |position: usize| snapshot.is_visible(position, principal);
+        let is_visible = |position: usize| snapshot.is_visible(position, &session.principal);
+        let own = session.own_skill.iter().cloned().collect();
         let mut listed: BTreeSet<usize> =
-            (0..all.len()).filter(|position| snapshot.is_always_open(*position) && is_visible(*position)).collect();
+            (0..all.len()).filter(|position| snapshot.is_open(*position, &own) && is_visible(*position)).collect();
         if !self.is_legacy || !self.grows(snapshot.config.exposure, now) {
             return listed.into_iter().collect();
         }

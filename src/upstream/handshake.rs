@@ -3,14 +3,14 @@
 //! **Source:** the specification's versioning page (2026-07-28): probe with `server/discover`, fall back to `initialize`
 //! on any error that is not a modern one, and on silence.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
-use tokio::time::timeout;
+use serde_json::{Value, value::RawValue};
+use tokio::{sync::watch, time::timeout};
 
 use crate::{
-    model::limits::PROBE_SILENCE,
+    model::limits::{CLIENT_SILENCE, PROBE_SILENCE},
     wire::{
         envelope::notification_line,
         era::{Era, LEGACY, LEGACY_VERSIONS, META_CAPABILITIES, META_CLIENT, META_VERSION, MODERN, MODERN_CODES},
@@ -36,10 +36,15 @@ pub(super) struct Hello {
     pub(super) title: Option<String>,
     /// For models.
     pub(super) instructions: Option<String>,
+    /// What it can do.
+    pub(super) capabilities: Arc<Value>,
+}
+
+impl Hello {
     /// Whether it has tools at all.
-    pub(super) has_tools: bool,
-    /// Whether it says when they change.
-    pub(super) tells_changes: bool,
+    pub(super) fn has_tools(&self) -> bool {
+        self.capabilities.get("tools").is_some()
+    }
 }
 
 /// Why an upstream could not be greeted.
@@ -69,7 +74,7 @@ pub(super) enum HandshakeError {
 struct Introduction {
     protocol_version: Option<String>,
     supported_versions: Vec<String>,
-    capabilities: Capabilities,
+    capabilities: Value,
     server_info: ServerInfo,
     instructions: Option<String>,
     #[serde(rename = "_meta")]
@@ -82,18 +87,6 @@ struct Meta {
     /// Where modern servers introduce themselves.
     #[serde(rename = "io.modelcontextprotocol/serverInfo")]
     server_info: ServerInfo,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Capabilities {
-    tools: Option<Tools>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-struct Tools {
-    list_changed: bool,
 }
 
 #[derive(Deserialize, Default)]
@@ -111,26 +104,31 @@ struct RpcError {
 }
 
 /// Greets the server behind `peer` within `most`.
-pub(super) async fn greet(peer: &Peer, memory: Memory, most: Duration) -> Result<Hello, HandshakeError> {
+pub(super) async fn greet(
+    peer: &Peer,
+    memory: Memory,
+    most: Duration,
+    client: &watch::Sender<Option<Arc<str>>>,
+) -> Result<Hello, HandshakeError> {
     match memory {
-        Memory::Known(Era::Legacy) => initialize(peer, most).await,
-        Memory::Known(Era::Modern) | Memory::Unknown => probe(peer, most).await,
+        Memory::Known(Era::Legacy) => initialize(peer, most, client).await,
+        Memory::Known(Era::Modern) | Memory::Unknown => probe(peer, most, client).await,
     }
 }
 
-async fn probe(peer: &Peer, most: Duration) -> Result<Hello, HandshakeError> {
+async fn probe(peer: &Peer, most: Duration, client: &watch::Sender<Option<Arc<str>>>) -> Result<Hello, HandshakeError> {
     let request = params(Era::Modern, None);
     let discover = peer.call("server/discover", &request, most);
     tokio::pin!(discover);
     if let Ok(answer) = timeout(PROBE_SILENCE, &mut discover).await {
         return match discovered(answer)? {
             Some(hello) => Ok(hello),
-            None => initialize(peer, most).await,
+            None => initialize(peer, most, client).await,
         };
     }
     // Silence: a legacy server that drops what it does not know, or one that is still starting. Whichever answers first
     // in its own era is believed.
-    let legacy = initialize(peer, most);
+    let legacy = initialize(peer, most, client);
     tokio::pin!(legacy);
     let mut is_probe_open = true;
     loop {
@@ -157,6 +155,11 @@ async fn probe(peer: &Peer, most: Duration) -> Result<Hello, HandshakeError> {
 
 /// Reads the answer to the probe; `None` means that the server is to be asked in the legacy way.
 fn discovered(answer: Result<Reply, CallError>) -> Result<Option<Hello>, HandshakeError> {
+    // Over HTTP a server of the older era may refuse the request as a whole; a missing right is no matter of eras.
+    if matches!(answer, Err(CallError::Refused(status)) if (400..500).contains(&status) && ![401, 403, 407].contains(&status))
+    {
+        return Ok(None);
+    }
     let answer = answer.map_err(|source| HandshakeError::Call { method: "server/discover", source })?;
     let Reply::Result(raw) = answer else { return Ok(None) };
     let Ok(said) = serde_json::from_str::<Introduction>(raw.get()) else { return Ok(None) };
@@ -164,9 +167,14 @@ fn discovered(answer: Result<Reply, CallError>) -> Result<Option<Hello>, Handsha
     Ok(is_modern.then(|| hello(Era::Modern, said)))
 }
 
-async fn initialize(peer: &Peer, most: Duration) -> Result<Hello, HandshakeError> {
+async fn initialize(
+    peer: &Peer,
+    most: Duration,
+    client: &watch::Sender<Option<Arc<str>>>,
+) -> Result<Hello, HandshakeError> {
+    let capabilities = client_capabilities(client).await;
     let request = format!(
-        r#"{{"protocolVersion":"{LEGACY}","capabilities":{{}},"clientInfo":{{"name":"gatekey","version":"{}"}}}}"#,
+        r#"{{"protocolVersion":"{LEGACY}","capabilities":{capabilities},"clientInfo":{{"name":"gatekey","version":"{}"}}}}"#,
         env!("CARGO_PKG_VERSION")
     );
     let answer = peer.call("initialize", &request, most).await;
@@ -186,14 +194,22 @@ async fn initialize(peer: &Peer, most: Duration) -> Result<Hello, HandshakeError
     Ok(hello(Era::Legacy, said))
 }
 
+/// What the client can do is what an upstream of the older era is told; it asks for nothing else. A client that says
+/// nothing for a while can do nothing.
+async fn client_capabilities(client: &watch::Sender<Option<Arc<str>>>) -> Arc<str> {
+    let mut client = client.subscribe();
+    let known = timeout(CLIENT_SILENCE, client.wait_for(Option::is_some)).await;
+    let known = known.ok().and_then(Result::ok).and_then(|known| known.clone());
+    known.unwrap_or_else(|| "{}".into())
+}
+
 fn hello(era: Era, said: Introduction) -> Hello {
     let info = if era == Era::Modern { said.meta.server_info } else { said.server_info };
     Hello {
         era,
         title: info.title.or(info.name),
         instructions: said.instructions.filter(|text| !text.trim().is_empty()),
-        has_tools: said.capabilities.tools.is_some(),
-        tells_changes: said.capabilities.tools.is_some_and(|tools| tools.list_changed),
+        capabilities: Arc::new(said.capabilities),
     }
 }
 

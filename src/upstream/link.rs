@@ -2,50 +2,44 @@
 //! its [`View`]; calls go through its [`Peer`].
 
 use std::{
-    collections::hash_map::RandomState,
+    collections::{BTreeSet, HashMap, hash_map::RandomState},
     hash::{BuildHasher as _, Hasher as _},
-    io,
-    process::ExitStatus,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicUsize},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, atomic::AtomicUsize},
     time::Duration,
 };
 
 use arc_swap::ArcSwapOption;
+use serde_json::Value;
 use tokio::{
     sync::{Notify, watch},
-    task::JoinSet,
     time::{Instant, sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
 use super::{
-    handshake::{HandshakeError, Hello, Memory, greet, params},
+    clients::Clients,
+    handshake::{HandshakeError, Hello, Memory, greet},
     lists::list_tools,
+    offers::{Offer, Offering},
 };
 use crate::{
     catalog::{UpstreamFacts, UpstreamTools},
     config::{Transport, Upstream},
     model::{
         diagnostic::Diagnostic,
-        limits::{
-            BACKOFF_FIRST, BACKOFF_MOST, BACKOFF_RESET, BACKOFF_SERVED, LIST_QUIET, LIST_STORM, SUBSCRIPTION, SWEEP,
-            UPSTREAM_QUEUE_BYTES,
-        },
+        limits::{BACKOFF_FIRST, BACKOFF_MOST, BACKOFF_RESET, BACKOFF_SERVED, LIST_QUIET, LIST_STORM, SWEEP},
         name::UpstreamName,
-        program::Program,
         tool::Tool,
     },
     wire::{
-        child::{Server, StderrRing},
         era::Era,
         guard::Guard,
-        peer::{CallError, Peer, Relay, Reply},
+        headers::{ParamHeader, param_headers},
+        http_client::HttpClient,
+        peer::{CallError, Peer, Relay},
     },
 };
-
-/// After one of the two, a server's exit and the end of its stdout, the other is waited for this long.
-const LAST_WORDS: Duration = Duration::from_millis(300);
 
 /// Where an upstream stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +61,8 @@ pub struct View {
     pub phase: Phase,
     /// How it speaks, once it was greeted.
     pub era: Option<Era>,
+    /// What it said that it can do.
+    pub capabilities: Arc<Value>,
     /// What it said of itself, last.
     pub facts: UpstreamFacts,
     /// Its tools, as last listed; kept while it is down.
@@ -89,17 +85,19 @@ pub enum Failure {
         /// Its length.
         size_bytes: usize,
     },
+    /// The request over HTTP came to nothing, for this reason.
+    Http(String),
 }
-
-/// Told of each relayed call that has no answer of its upstream's. Called from the links' tasks, so it must not wait.
-pub type OnFailure = fn(&UpstreamName, &Relay, &Failure);
 
 /// What all links share.
 #[derive(Debug)]
 pub(super) struct Shared {
     /// Grows with every change of a view.
     pub(super) changes: watch::Sender<u64>,
-    pub(super) on_failure: OnFailure,
+    /// Set before the first link runs.
+    pub(super) clients: OnceLock<Arc<dyn Clients>>,
+    /// What legacy upstreams are told that the client can do, as JSON, once that is known.
+    pub(super) capabilities: watch::Sender<Option<Arc<str>>>,
     pub(super) guard: Option<Arc<Guard>>,
     pub(super) line_limit_bytes: usize,
 }
@@ -111,6 +109,12 @@ pub struct Link {
     view: Mutex<View>,
     /// Set while it takes calls.
     peer: ArcSwapOption<Peer>,
+    /// What its lines are posted by, if it is reached over HTTP.
+    pub(super) remote: ArcSwapOption<HttpClient>,
+    /// What it offers besides tools, as last asked.
+    pub(super) offers: Mutex<HashMap<Offering, Arc<[Offer]>>>,
+    /// Resources whose changes clients want to hear of, by the upstream's own URIs.
+    pub(super) wanted: watch::Sender<BTreeSet<String>>,
     pub(super) shared: Arc<Shared>,
     /// The upstream's own news that its list changed.
     pub(super) list_changed: Notify,
@@ -119,10 +123,17 @@ pub struct Link {
 }
 
 /// How one run of the server ended.
-struct Ended {
-    reason: String,
-    was_ready: bool,
-    was_probed: bool,
+pub(super) struct Ended {
+    pub(super) reason: String,
+    pub(super) was_ready: bool,
+    pub(super) was_probed: bool,
+}
+
+impl Ended {
+    /// It did not even start.
+    pub(super) fn early(reason: String) -> Self {
+        Self { reason, was_ready: false, was_probed: false }
+    }
 }
 
 impl Link {
@@ -130,12 +141,22 @@ impl Link {
         let view = View {
             phase: Phase::Starting,
             era: None,
+            capabilities: Arc::default(),
             facts: UpstreamFacts::default(),
             tools: Arc::new([]),
             findings: Vec::new(),
         };
-        let (view, peer) = (Mutex::new(view), ArcSwapOption::empty());
-        Self { config, view, peer, shared, list_changed: Notify::new(), n_noise: AtomicUsize::new(0) }
+        Self {
+            config,
+            view: Mutex::new(view),
+            peer: ArcSwapOption::empty(),
+            remote: ArcSwapOption::empty(),
+            offers: Mutex::default(),
+            wanted: watch::Sender::default(),
+            shared,
+            list_changed: Notify::new(),
+            n_noise: AtomicUsize::new(0),
+        }
     }
 
     /// Its config.
@@ -180,6 +201,11 @@ impl Link {
         self.locked().era.unwrap_or(Era::Legacy)
     }
 
+    /// What it said that it can do, last.
+    pub fn capabilities(&self) -> Arc<Value> {
+        Arc::clone(&self.locked().capabilities)
+    }
+
     /// Whether a call may be tried: it is up, or on its way up.
     pub fn is_available(&self) -> bool {
         self.peer.load().is_some() || self.locked().phase == Phase::Starting
@@ -193,15 +219,10 @@ impl Link {
     /// Keeps the upstream running until `stop`, then ends it.
     pub(super) async fn run(self: Arc<Self>, stop: CancellationToken) {
         let transport = match &self.config.transport {
-            Ok(Transport::Stdio(program)) => Ok(program.clone()),
-            Ok(Transport::Http(_)) => Err("upstreams over HTTP are not served yet".to_owned()),
-            Err(reason) => Err(reason.clone()),
-        };
-        let program = match transport {
-            Ok(program) => program,
+            Ok(transport) => transport,
             Err(reason) => {
                 warn!(upstream = %self.name(), reason, "upstream cannot be used");
-                self.change(|view| view.phase = Phase::Unusable(reason));
+                self.change(|view| view.phase = Phase::Unusable(reason.clone()));
                 return;
             }
         };
@@ -210,7 +231,10 @@ impl Link {
         let mut n_failures = 0;
         while !stop.is_cancelled() {
             let started = Instant::now();
-            let ended = self.serve_once(&program, &mut memory, &stop).await;
+            let ended = match transport {
+                Transport::Stdio(program) => self.serve_process(program, &mut memory, &stop).await,
+                Transport::Http(endpoint) => self.serve_remote(endpoint, &mut memory, &stop).await,
+            };
             if stop.is_cancelled() {
                 return;
             }
@@ -239,73 +263,34 @@ impl Link {
         }
     }
 
-    /// Starts the server and serves it until it ends or `stop`.
-    async fn serve_once(self: &Arc<Self>, program: &Program, memory: &mut Memory, stop: &CancellationToken) -> Ended {
-        let (mut server, pipes) = match Server::spawn(program, self.shared.guard.clone()) {
-            Ok(started) => started,
-            Err(error) => {
-                let reason = spawn_reason(program, &error);
-                return Ended { reason, was_ready: false, was_probed: false };
-            }
-        };
-        let peer = Arc::new(Peer::new(UPSTREAM_QUEUE_BYTES));
-        let stderr = StderrRing::default();
-        let mut io = JoinSet::new();
-        io.spawn({
-            let peer = Arc::clone(&peer);
-            async move { drop(peer.outbox().write_to(pipes.stdin).await) }
-        });
-        let (closing, mut closed) = tokio::sync::oneshot::channel::<()>();
-        io.spawn({
-            let (link, peer) = (Arc::clone(self), Arc::clone(&peer));
-            async move {
-                link.read(&peer, pipes.stdout).await;
-                drop(closing);
-            }
-        });
-        io.spawn({
-            let stderr = stderr.clone();
-            async move { stderr.fill(pipes.stderr).await }
-        });
-        io.spawn(Arc::clone(self).sweep(Arc::clone(&peer)));
-
-        let was_unknown = *memory == Memory::Unknown;
-        let life = self.live(&peer, memory);
-        tokio::pin!(life);
-        let outcome = tokio::select! {
-            () = stop.cancelled() => None,
-            reason = &mut life => Some(reason),
-            status = server.wait() => {
-                // What it wrote before it ended is still in the pipe.
-                timeout(LAST_WORDS, &mut closed).await.ok();
-                Some(exit_reason(status))
-            }
-            _closed = &mut closed => {
-                let status = timeout(LAST_WORDS, server.wait()).await;
-                Some(status.map_or_else(|_running| "it closed the connection".into(), exit_reason))
-            }
-        };
+    /// Takes no more calls; says whether it took any before.
+    pub(super) fn withdraw(&self, reason: &str) -> bool {
         let was_ready = self.peer.swap(None).is_some();
-        let reason = match (outcome, stderr.last()) {
-            (None, _) => "gatekey is stopping".to_owned(),
-            (Some(reason), None) => reason,
-            (Some(reason), Some(line)) => format!("{reason}; its last line on stderr: {line}"),
-        };
         if was_ready {
-            self.change(|view| view.phase = Phase::Waiting(reason.clone()));
+            self.change(|view| view.phase = Phase::Waiting(reason.to_owned()));
         }
-        // Answered before the process is ended, which may take a while.
+        was_ready
+    }
+
+    /// Answers the calls of a connection that is gone.
+    pub(super) fn lose(&self, peer: &Peer, reason: &str) {
         for relay in peer.lose() {
-            (self.shared.on_failure)(self.name(), &relay, &Failure::Ended(reason.clone()));
+            self.failed(&relay, &Failure::Ended(reason.to_owned()));
         }
-        server.end().await;
-        io.shutdown().await;
-        Ended { reason, was_ready, was_probed: was_unknown && !was_ready }
+        if let Some(clients) = self.shared.clients.get() {
+            clients.lost(peer);
+        }
+    }
+
+    pub(super) fn failed(&self, relay: &Relay, failure: &Failure) {
+        if let Some(clients) = self.shared.clients.get() {
+            clients.failed(self, relay, failure);
+        }
     }
 
     /// Greets and lists, then follows changes of the list; returns the reason why that failed.
-    async fn live(&self, peer: &Arc<Peer>, memory: &mut Memory) -> String {
-        let hello = match greet(peer, *memory, self.config.handshake).await {
+    pub(super) async fn live(self: &Arc<Self>, peer: &Arc<Peer>, memory: &mut Memory) -> String {
+        let hello = match greet(peer, *memory, self.config.handshake, &self.shared.capabilities).await {
             Ok(hello) => hello,
             Err(HandshakeError::Call { source: CallError::Gone | CallError::Push(_), .. }) => {
                 // The process is ending; its exit code is the better reason.
@@ -320,28 +305,35 @@ impl Link {
         }
         self.peer.store(Some(Arc::clone(peer)));
         self.change(|view| view.phase = Phase::Ready);
+        if let Some(clients) = self.shared.clients.get() {
+            clients.connected(self, peer);
+        }
         self.follow(peer, &hello).await
     }
 
     async fn list(&self, peer: &Peer, hello: &Hello) -> Result<(), String> {
-        let listed = if hello.has_tools {
+        let listed = if hello.has_tools() {
             list_tools(peer, self.name(), hello).await.map_err(|error| error.to_string())?
         } else {
             Default::default()
         };
+        if let Some(remote) = self.remote.load_full() {
+            remote.set_params(annotated(&listed.tools));
+        }
         for finding in &listed.findings {
             warn!(upstream = %self.name(), "{}", finding.message);
         }
         let facts = UpstreamFacts { title: hello.title.clone(), instructions: hello.instructions.clone() };
         self.change(|view| {
             (view.era, view.facts) = (Some(hello.era), facts);
+            view.capabilities = Arc::clone(&hello.capabilities);
             (view.tools, view.findings) = (listed.tools.into(), listed.findings);
         });
         Ok(())
     }
 
     /// Lists again whenever the upstream says that its list changed.
-    async fn follow(&self, peer: &Peer, hello: &Hello) -> String {
+    async fn follow(&self, peer: &Arc<Peer>, hello: &Hello) -> String {
         let news = async {
             loop {
                 self.list_changed.notified().await;
@@ -353,41 +345,19 @@ impl Link {
                 }
             }
         };
-        let subscribed = async {
-            if hello.era == Era::Modern && hello.tells_changes {
-                self.subscribe(peer, hello.era).await;
-            }
-            std::future::pending::<String>().await
-        };
         tokio::select! {
             reason = news => reason,
-            reason = subscribed => reason,
-        }
-    }
-
-    /// Keeps a subscription to the changes of the list, until the upstream refuses it.
-    async fn subscribe(&self, peer: &Peer, era: Era) {
-        let wanted = params(era, Some(r#""notifications":{"toolsListChanged":true}"#));
-        loop {
-            // Answered when the subscription ends, which a server may do at any time.
-            let ended = peer.call("subscriptions/listen", &wanted, SUBSCRIPTION).await;
-            debug!(upstream = %self.name(), ?ended, "the subscription to list changes ended");
-            if !matches!(ended, Ok(Reply::Result(_)) | Err(CallError::TimedOut)) {
-                return;
-            }
-            sleep(BACKOFF_FIRST).await;
-            // What happened in between was not told.
-            self.list_changed.notify_one();
+            () = self.subscribe(peer, hello) => "the subscription ended".into(),
         }
     }
 
     /// Gives up calls whose time is over.
-    async fn sweep(self: Arc<Self>, peer: Arc<Peer>) {
+    pub(super) async fn sweep(self: Arc<Self>, peer: Arc<Peer>) {
         let mut ticks = tokio::time::interval(SWEEP);
         loop {
             ticks.tick().await;
             for relay in peer.expire(Instant::now()) {
-                (self.shared.on_failure)(self.name(), &relay, &Failure::TimedOut);
+                self.failed(&relay, &Failure::TimedOut);
             }
         }
     }
@@ -418,22 +388,12 @@ fn pause(n_failures: u32, was_ready: bool) -> Duration {
     doubled + doubled.mul_f64(f64::from(u32::try_from(chance).unwrap_or_default()) / 1_000.0)
 }
 
-fn spawn_reason(program: &Program, error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::NotFound if program.cwd.as_ref().is_some_and(|cwd| !cwd.is_dir()) => {
-            "its working folder does not exist".into()
-        }
-        io::ErrorKind::NotFound => format!("there is no program `{}`", program.command),
-        _ => format!("program `{}` cannot be started: {error}", program.command),
-    }
-}
-
-fn exit_reason(status: io::Result<ExitStatus>) -> String {
-    match status {
-        Ok(status) => match status.code() {
-            Some(code) => format!("it exited with code {code}"),
-            None => format!("it was ended: {status}"),
-        },
-        Err(error) => format!("it is lost: {error}"),
-    }
+/// The tools some of whose arguments headers repeat.
+fn annotated(tools: &[Arc<Tool>]) -> HashMap<String, Vec<ParamHeader>> {
+    let is_annotated = |tool: &&Arc<Tool>| tool.input_schema.get().contains("x-mcp-header");
+    let headers = |tool: &Arc<Tool>| {
+        let schema = serde_json::from_str(tool.input_schema.get()).unwrap_or_default();
+        (tool.name.as_str().to_owned(), param_headers(&schema))
+    };
+    tools.iter().filter(is_annotated).map(headers).collect()
 }

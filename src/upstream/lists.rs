@@ -1,11 +1,11 @@
 //! Walking an upstream's `tools/list` to its end, with guards against cursors that go in circles.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, HashSet},
     sync::Arc,
 };
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
@@ -20,8 +20,10 @@ use crate::{
         tool::Tool,
     },
     wire::{
-        envelope::json_text,
+        envelope::{as_text, json_text},
+        era::Era,
         peer::{CallError, Peer, Reply},
+        splice::{member, members},
     },
 };
 
@@ -29,13 +31,13 @@ use crate::{
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ListError {
     /// No answer.
-    #[error("`tools/list`: {0}")]
+    #[error("listing: {0}")]
     Call(#[from] CallError),
     /// The upstream refused.
-    #[error("`tools/list` was refused: {0}")]
+    #[error("listing was refused: {0}")]
     Refused(String),
     /// The answer has no list in it.
-    #[error("the answer to `tools/list` has no list of tools")]
+    #[error("the answer to listing has no list")]
     Shape,
 }
 
@@ -48,64 +50,72 @@ pub(super) struct Listed {
     pub(super) findings: Vec<Diagnostic>,
 }
 
-#[derive(Deserialize)]
-struct Page<'a> {
-    #[serde(borrow)]
-    tools: Vec<&'a RawValue>,
-    #[serde(rename = "nextCursor", default)]
-    next_cursor: Option<String>,
-}
-
-/// Lists every tool of `peer`. A repeated cursor, a page without a new tool and the bounds end the walk with a finding;
-/// a page that fails after the first one keeps what was there.
-pub(super) async fn list_tools(peer: &Peer, upstream: &UpstreamName, hello: &Hello) -> Result<Listed, ListError> {
-    let mut walk = Walk { upstream, tools: BTreeMap::new(), findings: Vec::new(), n_entries: 0 };
+/// Walks a list of `peer` to its end and hands every entry to `take`, which says whether it is new. A repeated cursor, a
+/// page without anything new and the bounds end the walk; a page that fails after the first one keeps what was there.
+/// Returns why the walk was cut, if it was.
+pub(super) async fn walk(
+    peer: &Peer,
+    era: Era,
+    method: &str,
+    member: &str,
+    mut take: impl FnMut(&RawValue) -> bool,
+) -> Result<Option<String>, ListError> {
     let mut seen = HashSet::new();
     let mut cursor: Option<String> = None;
+    let mut n_taken = 0;
     for number in 1..=LIST_PAGES {
-        let (page, next) = match fetch(peer, hello, cursor.as_deref()).await {
+        let page = match fetch(peer, era, method, cursor.as_deref()).await {
             Ok(page) => page,
             Err(error) if number == 1 => return Err(error),
-            Err(error) => {
-                walk.cut(&format!("page {number} failed, the tools before it are kept: {error}"));
-                break;
-            }
+            Err(error) => return Ok(Some(format!("page {number} failed, what came before it is kept: {error}"))),
         };
-        let n_before = walk.tools.len();
-        for raw in &page {
-            walk.add(raw);
-        }
-        let Some(next) = next else { break };
+        let all = members(page.get()).ok_or(ListError::Shape)?;
+        let entries =
+            self::member(&all, member).and_then(|found| serde_json::from_str::<Vec<&RawValue>>(found.value.get()).ok());
+        let Some(entries) = entries else {
+            return if number == 1 { Err(ListError::Shape) } else { Ok(Some(format!("page {number} has no list"))) };
+        };
+        let n_before = n_taken;
+        n_taken += entries.into_iter().filter(|entry| take(entry)).count();
+        let next = self::member(&all, "nextCursor").and_then(|found| as_text(found.value)).map(Cow::into_owned);
+        let Some(next) = next else { return Ok(None) };
         if !seen.insert(next.clone()) {
-            walk.cut("a cursor came back a second time; the walk ends there");
-            break;
+            return Ok(Some("a cursor came back a second time; the walk ends there".into()));
         }
-        if walk.tools.len() == n_before {
-            walk.cut(&format!("page {number} has no new tool and yet another page behind it; the walk ends there"));
-            break;
+        if n_taken == n_before {
+            return Ok(Some(format!(
+                "page {number} has nothing new and yet another page behind it; the walk ends there"
+            )));
         }
-        if walk.tools.len() > UPSTREAM_TOOLS || number == LIST_PAGES {
-            walk.cut(&format!("over {UPSTREAM_TOOLS} tools or {LIST_PAGES} pages; the rest is left out"));
-            break;
+        if n_taken > UPSTREAM_TOOLS {
+            return Ok(Some(format!("it has over {UPSTREAM_TOOLS} entries; the rest is left out")));
         }
         cursor = Some(next);
     }
-    Ok(Listed { tools: walk.tools.into_values().collect(), findings: walk.findings })
+    Ok(Some(format!("it has over {LIST_PAGES} pages; the rest is left out")))
 }
 
-async fn fetch(
-    peer: &Peer,
-    hello: &Hello,
-    cursor: Option<&str>,
-) -> Result<(Vec<Box<RawValue>>, Option<String>), ListError> {
+async fn fetch(peer: &Peer, era: Era, method: &str, cursor: Option<&str>) -> Result<Box<RawValue>, ListError> {
     let cursor = cursor.map(|cursor| format!(r#""cursor":{}"#, json_text(cursor)));
-    let answer = peer.call("tools/list", &params(hello.era, cursor.as_deref()), LIST_PAGE).await?;
-    let raw = match answer {
-        Reply::Result(raw) => raw,
-        Reply::Error(error) => return Err(ListError::Refused(super::handshake::error_text(&error))),
-    };
-    let page: Page<'_> = serde_json::from_str(raw.get()).map_err(|_shape| ListError::Shape)?;
-    Ok((page.tools.into_iter().map(RawValue::to_owned).collect(), page.next_cursor))
+    match peer.call(method, &params(era, cursor.as_deref()), LIST_PAGE).await? {
+        Reply::Result(raw) => Ok(raw),
+        Reply::Error(error) => Err(ListError::Refused(super::handshake::error_text(&error))),
+    }
+}
+
+/// Lists every tool of `peer`.
+pub(super) async fn list_tools(peer: &Peer, upstream: &UpstreamName, hello: &Hello) -> Result<Listed, ListError> {
+    let mut walked = Walk { upstream, tools: BTreeMap::new(), findings: Vec::new(), n_entries: 0 };
+    let cut = walk(peer, hello.era, "tools/list", "tools", |raw| {
+        let n_before = walked.tools.len();
+        walked.add(raw);
+        walked.tools.len() > n_before
+    })
+    .await?;
+    if let Some(why) = cut {
+        walked.cut(&why);
+    }
+    Ok(Listed { tools: walked.tools.into_values().collect(), findings: walked.findings })
 }
 
 struct Walk<'a> {

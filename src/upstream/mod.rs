@@ -1,12 +1,19 @@
 //! Floor 3, the servers we call: each one's life from start to restart, and the pool of them. Only this folder talks to
 //! servers. Read `link` first.
 
+mod clients;
 mod handshake;
 mod link;
 mod lists;
+mod offers;
 mod pool;
+mod process;
 mod reader;
+mod remote;
 mod salvage;
+mod subscribe;
 
-pub use link::{Failure, Link, OnFailure, Phase, View};
+pub use clients::{Clients, Message};
+pub use link::{Failure, Link, Phase, View};
+pub use offers::{Offer, Offering};
 pub use pool::Pool;

@@ -1,6 +1,9 @@
 //! All upstreams of the config, started together.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+    time::Duration,
+};
 
 use tokio::{
     sync::watch,
@@ -9,7 +12,10 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::link::{Link, OnFailure, Phase, Shared};
+use super::{
+    clients::Clients,
+    link::{Link, Phase, Shared},
+};
 use crate::{
     config::Upstream,
     wire::{guard::Guard, peer::Peer},
@@ -21,27 +27,38 @@ pub struct Pool {
     links: Vec<Arc<Link>>,
     shared: Arc<Shared>,
     stop: CancellationToken,
-    tasks: tokio::sync::Mutex<JoinSet<()>>,
+    tasks: Mutex<JoinSet<()>>,
 }
 
 impl Pool {
-    /// Makes the links and starts them all at once; must be called within a runtime.
-    pub fn start(
-        upstreams: &[Upstream],
-        line_limit_bytes: usize,
-        on_failure: OnFailure,
-        guard: Option<Arc<Guard>>,
-    ) -> Self {
-        let shared = Arc::new(Shared { changes: watch::Sender::new(0), on_failure, guard, line_limit_bytes });
+    /// Makes the links; none of them does anything yet.
+    pub fn new(upstreams: &[Upstream], line_limit_bytes: usize, guard: Option<Arc<Guard>>) -> Self {
+        let (changes, capabilities) = (watch::Sender::new(0), watch::Sender::new(None));
+        let shared = Arc::new(Shared { changes, clients: OnceLock::new(), capabilities, guard, line_limit_bytes });
         let link = |upstream: &Upstream| Arc::new(Link::new(upstream.clone(), Arc::clone(&shared)));
-        let links: Vec<Arc<Link>> = upstreams.iter().map(link).collect();
-        let stop = CancellationToken::new();
-        let mut tasks = JoinSet::new();
-        for link in &links {
-            tasks.spawn(Arc::clone(link).run(stop.clone()));
+        let links = upstreams.iter().map(link).collect();
+        Self { links, shared, stop: CancellationToken::new(), tasks: Mutex::default() }
+    }
+
+    /// Starts all links at once, for `clients`; must be called within a runtime, once.
+    pub fn start(&self, clients: Arc<dyn Clients>) {
+        self.shared.clients.set(clients).ok();
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        for link in &self.links {
+            tasks.spawn(Arc::clone(link).run(self.stop.clone()));
         }
-        // Held across an await only by `stop`, which is the last to want it.
-        Self { links, shared, stop, tasks: tokio::sync::Mutex::new(tasks) }
+    }
+
+    /// Says what the client can do, as JSON; the first word holds. Upstreams of the older era are told so when they are
+    /// greeted.
+    pub fn introduce(&self, capabilities: &str) {
+        self.shared.capabilities.send_if_modified(|known| {
+            let is_first = known.is_none();
+            if is_first {
+                *known = Some(capabilities.into());
+            }
+            is_first
+        });
     }
 
     /// In the config's order.
@@ -95,7 +112,7 @@ impl Pool {
     /// Must run to its end; dropped, it leaves processes behind until the guard ends them.
     pub async fn stop(&self) {
         self.stop.cancel();
-        let mut tasks = self.tasks.lock().await;
+        let mut tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
         while let Some(ended) = tasks.join_next().await {
             if let Err(error) = ended {
                 tracing::error!(%error, "the task of an upstream panicked");

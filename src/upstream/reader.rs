@@ -1,18 +1,19 @@
-//! What an upstream writes: answers to their callers, progress to those who asked for it, everything else kept away from
-//! clients. One line after the other, in their order.
+//! What an upstream writes: answers to their callers, progress to those who asked for it, everything else to those who
+//! know the clients. One line after the other, in their order.
 
-use std::sync::atomic::Ordering;
+use std::sync::{Arc, atomic::Ordering};
 
-use serde_json::value::RawValue;
 use tokio::io::AsyncRead;
 use tracing::{debug, warn};
 
-use super::link::{Failure, Link};
+use super::{
+    clients::Message,
+    link::{Failure, Link},
+};
 use crate::{
     model::limits::NOISE_LOGGED,
     wire::{
-        envelope::{Envelope, Kind, error_line, result_line},
-        era::METHOD_NOT_FOUND,
+        envelope::{Envelope, Kind, result_line},
         line::{Line, LineReader, TooLong, scan},
         peer::{Answered, CallError, Peer},
     },
@@ -20,11 +21,11 @@ use crate::{
 
 impl Link {
     /// Takes what the server writes, in its order.
-    pub(super) async fn read(&self, peer: &Peer, stdout: impl AsyncRead + Unpin) {
+    pub(super) async fn read(self: &Arc<Self>, peer: &Arc<Peer>, stdout: impl AsyncRead + Unpin) {
         let mut reader = LineReader::new(stdout, self.shared.line_limit_bytes);
         loop {
             match reader.next().await {
-                Ok(Some(Line::Whole(line))) => self.take(peer, line).await,
+                Ok(Some(Line::Whole(line))) => self.take(peer, line, None).await,
                 Ok(Some(Line::TooLong(found))) => self.take_too_long(peer, &found),
                 Ok(None) => break,
                 Err(error) => {
@@ -37,13 +38,15 @@ impl Link {
         peer.outbox().close();
     }
 
-    async fn take(&self, peer: &Peer, line: &[u8]) {
+    /// Takes one message; over HTTP `about` is our id of the request on whose stream it came.
+    pub(super) async fn take(self: &Arc<Self>, peer: &Arc<Peer>, line: &[u8], about: Option<u64>) {
         let Ok(envelope) = Envelope::parse(line) else { return self.take_unreadable(peer, line) };
+        let message = Message { peer, line, envelope: &envelope, about };
         match envelope.kind() {
             Kind::Response { .. } => {
                 if let Answered::Pass(to, line) = peer.answered(line, &envelope) {
                     // Put first, so that it is not lost if this server ends while its client reads slowly.
-                    to.put(line);
+                    to.answer(line);
                     to.has_room().await;
                 }
             }
@@ -54,20 +57,21 @@ impl Link {
                 }
             }
             Kind::Notification { method: "notifications/tools/list_changed" } => self.list_changed.notify_one(),
-            Kind::Notification { method } => debug!(upstream = %self.name(), method, "notification is not passed on"),
-            Kind::Request { id, method } => self.asked(peer, id, method),
+            // Of a subscription of our own, whose answer is what we wait for.
+            Kind::Notification { method: "notifications/subscriptions/acknowledged" } => {}
+            Kind::Notification { .. } => {
+                if let Some(clients) = self.shared.clients.get() {
+                    clients.told(self, &message);
+                }
+            }
+            Kind::Request { id, method: "ping" } => drop(peer.outbox().push(result_line(id.get(), "{}"))),
+            Kind::Request { .. } => {
+                if let Some(clients) = self.shared.clients.get() {
+                    clients.asked(self, &message);
+                }
+            }
             Kind::Noise => self.noise(line),
         }
-    }
-
-    /// We told the server that we can do nothing for it; all it may ask is whether we are there.
-    fn asked(&self, peer: &Peer, id: &RawValue, method: &str) {
-        let answer = if method == "ping" {
-            result_line(id.get(), "{}")
-        } else {
-            error_line(id.get(), METHOD_NOT_FOUND, "gatekey does not serve this to its upstreams", None)
-        };
-        peer.outbox().push(answer).ok();
     }
 
     fn take_too_long(&self, peer: &Peer, found: &TooLong) {
@@ -76,7 +80,7 @@ impl Link {
             found.id.as_ref().filter(|_| !found.has_method).and_then(|id| peer.answer_useless(id, CallError::TooLong));
         if let Some(relay) = relay {
             let failure = Failure::TooLong { size_bytes: found.size_bytes };
-            (self.shared.on_failure)(self.name(), &relay, &failure);
+            self.failed(&relay, &failure);
         }
     }
 
@@ -86,7 +90,7 @@ impl Link {
         let found = scan(line).filter(|found| !found.has_method);
         let relay = found.and_then(|found| peer.answer_useless(&found.id?, CallError::Unreadable));
         if let Some(relay) = relay {
-            (self.shared.on_failure)(self.name(), &relay, &Failure::Unreadable);
+            self.failed(&relay, &Failure::Unreadable);
         }
     }
 

@@ -31,6 +31,9 @@ pub const META_SERVER: &str = "io.modelcontextprotocol/serverInfo";
 /// `_meta` key of a notification on a `subscriptions/listen` stream: the id of the request that opened it.
 pub const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
+/// `_meta` key of a modern request: which log messages it wants.
+pub const META_LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+
 /// The line is not JSON.
 pub const PARSE_ERROR: i64 = -32700;
 /// The message is not a request.
@@ -41,8 +44,14 @@ pub const METHOD_NOT_FOUND: i64 = -32601;
 pub const INVALID_PARAMS: i64 = -32602;
 /// We failed.
 pub const INTERNAL_ERROR: i64 = -32603;
+/// The resource is not there, up to 2025-11-25; later [`INVALID_PARAMS`] says so.
+pub const RESOURCE_NOT_FOUND: i64 = -32002;
+/// A header does not repeat what the body says.
+pub const HEADER_MISMATCH: i64 = -32020;
+/// The client did not say that it can do what the request needs.
+pub const MISSING_CAPABILITY: i64 = -32021;
 /// The request names a revision that we do not speak.
 pub const UNSUPPORTED_VERSION: i64 = -32022;
 
 /// Codes by which a peer shows that it is modern although it refused the request.
-pub const MODERN_CODES: &[i64] = &[-32020, -32021, UNSUPPORTED_VERSION];
+pub const MODERN_CODES: &[i64] = &[HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION];

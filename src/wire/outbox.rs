@@ -1,4 +1,5 @@
-//! Lines waiting to be written to one peer: bounded by bytes, joined into few writes, order kept.
+//! Lines waiting to be written to one peer: bounded by bytes, joined into few writes, order kept. Over stdio one box is
+//! the whole connection; over HTTP each stream has its own, so that a reader who stalls stops nobody else.
 
 use std::{
     collections::VecDeque,
@@ -24,14 +25,25 @@ pub enum PushError {
     Closed,
 }
 
-/// The queue of one peer. A full one refuses ([`Outbox::push`]), or takes a line and lets wait
-/// ([`Outbox::put`], [`Outbox::has_room`]).
+/// The queue of one peer. A full one refuses ([`Outbox::push`]), or takes a line and does what its [`Kind`] says.
 #[derive(Debug)]
 pub struct Outbox {
     queue: Mutex<Queue>,
+    kind: Kind,
     limit_bytes: usize,
     filled: Notify,
     drained: Notify,
+}
+
+/// What a box is for, and so what happens when it is full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A whole connection: whoever puts lines waits for [`Outbox::has_room`].
+    Connection,
+    /// The stream of one request, which its answer closes; one that is not read is given up.
+    Request,
+    /// What nobody asked for; the oldest lines go.
+    Unsolicited,
 }
 
 #[derive(Debug, Default)]
@@ -42,9 +54,14 @@ struct Queue {
 }
 
 impl Outbox {
-    /// Holds at most `limit_bytes`, or one line of any size.
+    /// A connection that holds at most `limit_bytes`, or one line of any size.
     pub fn new(limit_bytes: usize) -> Self {
-        Self { queue: Mutex::default(), limit_bytes, filled: Notify::new(), drained: Notify::new() }
+        Self::of_kind(Kind::Connection, limit_bytes)
+    }
+
+    /// Holds at most `limit_bytes`, or one line of any size.
+    pub fn of_kind(kind: Kind, limit_bytes: usize) -> Self {
+        Self { queue: Mutex::default(), kind, limit_bytes, filled: Notify::new(), drained: Notify::new() }
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
@@ -70,8 +87,18 @@ impl Outbox {
         Ok(())
     }
 
-    /// Adds a line whether there is room or not; for answers, whose giver waits for [`Outbox::has_room`] before it goes on. A closed box drops it.
-    pub fn put(&self, mut line: Vec<u8>) {
+    /// Adds a line whether there is room or not; on a connection its giver waits for [`Outbox::has_room`] before it goes
+    /// on. A closed box drops it.
+    pub fn put(&self, line: Vec<u8>) {
+        self.add(line, false);
+    }
+
+    /// Adds the answer to a request. The box of a request takes nothing after it.
+    pub fn answer(&self, line: Vec<u8>) {
+        self.add(line, self.kind == Kind::Request);
+    }
+
+    fn add(&self, mut line: Vec<u8>, is_last: bool) {
         let mut queue = self.queue();
         if queue.is_closed {
             return;
@@ -79,6 +106,23 @@ impl Outbox {
         line.push(b'\n');
         queue.size_bytes += line.len();
         queue.lines.push_back(line);
+        if queue.size_bytes > self.limit_bytes && queue.lines.len() > 1 {
+            match self.kind {
+                Kind::Connection => {}
+                Kind::Request => {
+                    queue.lines.clear();
+                    queue.is_closed = true;
+                }
+                Kind::Unsolicited => {
+                    while queue.size_bytes > self.limit_bytes
+                        && let Some(oldest) = queue.lines.pop_front()
+                    {
+                        queue.size_bytes -= oldest.len();
+                    }
+                }
+            }
+        }
+        queue.is_closed |= is_last;
         drop(queue);
         self.filled.notify_one();
     }
@@ -100,7 +144,56 @@ impl Outbox {
 
     fn is_over(&self) -> bool {
         let queue = self.queue();
-        !queue.is_closed && queue.size_bytes > self.limit_bytes
+        self.kind == Kind::Connection && !queue.is_closed && queue.size_bytes > self.limit_bytes
+    }
+
+    /// Takes the next line, with its line end; `None` once the box is closed and empty. There is one such taker a box.
+    ///
+    /// # Cancel safety
+    /// No line is lost when the future is dropped.
+    pub async fn next(&self) -> Option<Vec<u8>> {
+        loop {
+            let filled = self.filled.notified();
+            if let Some(taken) = self.try_next() {
+                return taken;
+            }
+            filled.await;
+        }
+    }
+
+    /// As [`Outbox::next`], but gives an empty line where [`Outbox::wake`] was called and there is no other.
+    ///
+    /// # Cancel safety
+    /// No line is lost when the future is dropped.
+    pub async fn next_or_woken(&self) -> Option<Vec<u8>> {
+        let filled = self.filled.notified();
+        if let Some(taken) = self.try_next() {
+            return taken;
+        }
+        filled.await;
+        self.try_next().unwrap_or_else(|| Some(Vec::new()))
+    }
+
+    /// Lets whoever waits for a line look up.
+    pub fn wake(&self) {
+        self.filled.notify_one();
+    }
+
+    /// The next line if there is one, `Some(None)` once the box is closed and empty.
+    pub fn try_next(&self) -> Option<Option<Vec<u8>>> {
+        let mut queue = self.queue();
+        let line = queue.lines.pop_front();
+        queue.size_bytes -= line.as_ref().map_or(0, Vec::len);
+        let taken = if line.is_some() || queue.is_closed { Some(line) } else { None };
+        drop(queue);
+        self.drained.notify_waiters();
+        taken
+    }
+
+    /// Whether nothing is in it and nothing will come.
+    pub fn is_done(&self) -> bool {
+        let queue = self.queue();
+        queue.is_closed && queue.lines.is_empty()
     }
 
     /// Takes no more lines; [`Outbox::write_to`] ends when those in it are written.
@@ -195,5 +288,29 @@ mod tests {
         });
         written_all.unwrap();
         assert_eq!(written, b"abcdef\nx\n");
+    }
+
+    #[tokio::test]
+    async fn the_answer_closes_the_box_of_a_request_and_no_other() {
+        let (request, connection) = (Outbox::of_kind(Kind::Request, 100), Outbox::new(100));
+        for outbox in [&request, &connection] {
+            outbox.answer("a".into());
+            outbox.put("late".into());
+        }
+        assert_eq!((request.next().await, request.next().await), (Some(b"a\n".to_vec()), None));
+        assert!(request.is_done() && !connection.is_closed());
+    }
+
+    #[tokio::test]
+    async fn a_full_box_is_given_up_or_loses_its_oldest_lines() {
+        let (request, unsolicited) = (Outbox::of_kind(Kind::Request, 6), Outbox::of_kind(Kind::Unsolicited, 6));
+        for outbox in [&request, &unsolicited] {
+            for line in ["aa", "bb", "cc"] {
+                outbox.put(line.into());
+            }
+            assert!(!outbox.is_over(), "nobody waits for such a box");
+        }
+        assert!(request.is_done());
+        assert_eq!(unsolicited.next().await.unwrap(), b"bb\n");
     }
 }

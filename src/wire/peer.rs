@@ -1,9 +1,13 @@
-//! One connection to a server, seen from our side: the id table, calls of our own, relayed calls, cancellation and
-//! progress tokens. Must not know what is called or why.
+//! One connection, seen from our side: the id table, calls of our own, relayed calls, cancellation and progress tokens.
+//! Both ways: a server is asked for a client, and a client is asked for a server. Must not know what is called or why.
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    fmt,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -13,30 +17,73 @@ use tokio::{sync::oneshot, time::Instant};
 use super::{
     envelope::{Envelope, as_text, notification_line, request_line},
     outbox::{Outbox, PushError},
-    splice::{Edits, member, members, replaced},
+    splice::{member, members, replaced},
 };
 
 /// A call that is passed on: where its answer goes, and under which id and token.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Relay {
-    /// The client's queue.
+    /// The asker's queue.
     pub to: Arc<Outbox>,
-    /// Tells the client's calls from those of others.
+    /// Tells the asker's calls from those of others: number of a session, or of a connection to a server.
     pub session: u64,
-    /// The client's request id, as JSON.
+    /// The asker's request id, as JSON.
     pub client_id: Box<str>,
     /// What is called, for messages.
     pub label: Arc<str>,
-    /// The client's progress token, as JSON.
+    /// What kind of answer the asker expects where there is none.
+    pub form: Form,
+    /// Whether log messages go to it that come during the call.
+    pub takes_log: bool,
+    /// The asker's progress token, as JSON.
     pub token: Option<Box<str>>,
-    /// Whether `resultType` is added to the result: a legacy server answers a modern client.
-    pub adds_result_type: bool,
+    /// Whether it does no harm if the server gets it twice.
+    pub is_repeatable: bool,
+    /// Changes the answer on its way, if anything is to change.
+    pub finish: Option<Finish>,
     /// Without answer or progress for this long the call is given up.
     pub idle: Duration,
     /// When the call is given up as things stand.
     pub expires: Instant,
     /// When the call is given up whatever happens.
     pub ends: Instant,
+}
+
+/// The form of an answer of ours in place of the asked one's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// A JSON-RPC error.
+    Error,
+    /// A result for a model, to a legacy client.
+    ToolResult,
+    /// A result for a model, to a modern client.
+    ModernToolResult,
+}
+
+/// What is done with the line of an answer that already has the asker's id.
+pub struct Finish(pub Box<dyn FnOnce(Vec<u8>) -> Vec<u8> + Send>);
+
+impl fmt::Debug for Finish {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Finish")
+    }
+}
+
+/// Who waits for a relayed call.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// Number of its session.
+    pub session: u64,
+    /// The stream that its answer goes to.
+    pub to: Arc<Outbox>,
+    /// Whether log messages go to it.
+    pub takes_log: bool,
+}
+
+impl Caller {
+    fn of(relay: &Relay) -> Self {
+        Self { session: relay.session, to: Arc::clone(&relay.to), takes_log: relay.takes_log }
+    }
 }
 
 /// What a server answered to a call of our own.
@@ -66,6 +113,9 @@ pub enum CallError {
     /// The answer is no JSON-RPC message.
     #[error("the answer cannot be read")]
     Unreadable,
+    /// The request was refused, with this HTTP status.
+    #[error("it answered with HTTP status {0}")]
+    Refused(u16),
 }
 
 #[derive(Debug)]
@@ -83,10 +133,12 @@ pub enum Answered {
     Kept,
 }
 
-/// One connection to a server.
+/// One connection.
 #[derive(Debug)]
 pub struct Peer {
-    outbox: Outbox,
+    /// Tells connections apart, also those to one server after each other.
+    number: u64,
+    outbox: Arc<Outbox>,
     tickets: Mutex<Tickets>,
 }
 
@@ -99,11 +151,22 @@ struct Tickets {
 impl Peer {
     /// Makes a connection that holds at most `queue_bytes` unsent.
     pub fn new(queue_bytes: usize) -> Self {
-        Self { outbox: Outbox::new(queue_bytes), tickets: Mutex::default() }
+        Self::over(Arc::new(Outbox::new(queue_bytes)))
     }
 
-    /// The queue towards the server.
-    pub fn outbox(&self) -> &Outbox {
+    /// Makes a connection whose lines go to `outbox`.
+    pub fn over(outbox: Arc<Outbox>) -> Self {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        Self { number: LAST.fetch_add(1, Ordering::Relaxed) + 1, outbox, tickets: Mutex::default() }
+    }
+
+    /// Tells connections apart.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The queue towards the other side.
+    pub fn outbox(&self) -> &Arc<Outbox> {
         &self.outbox
     }
 
@@ -125,10 +188,65 @@ impl Peer {
     /// # Errors
     /// The line was not taken; nobody will answer `relay`.
     pub fn relay(&self, relay: Relay, line: impl FnOnce(&str) -> Vec<u8>) -> Result<(), PushError> {
+        self.relay_over(&self.outbox, relay, line)
+    }
+
+    /// As [`Peer::relay`], over another stream of the same connection.
+    ///
+    /// # Errors
+    /// The line was not taken; nobody will answer `relay`.
+    pub fn relay_over(
+        &self,
+        stream: &Outbox,
+        relay: Relay,
+        line: impl FnOnce(&str) -> Vec<u8>,
+    ) -> Result<(), PushError> {
         let id = self.open(Ticket::Relay(relay));
-        self.outbox.push(line(&id.to_string())).inspect_err(|_| {
+        stream.push(line(&id.to_string())).inspect_err(|_| {
             self.tickets().open.remove(&id);
         })
+    }
+
+    /// Who waits for the relayed call with this id of ours.
+    pub fn caller(&self, id: u64) -> Option<Caller> {
+        match self.tickets().open.get(&id)? {
+            Ticket::Relay(relay) => Some(Caller::of(relay)),
+            Ticket::Await(_) => None,
+        }
+    }
+
+    /// One of the relayed calls of each session that waits for any.
+    pub fn callers(&self) -> Vec<Caller> {
+        let tickets = self.tickets();
+        let mut callers: Vec<Caller> = Vec::new();
+        for ticket in tickets.open.values() {
+            if let Ticket::Relay(relay) = ticket
+                && callers.iter().all(|caller| caller.session != relay.session)
+            {
+                callers.push(Caller::of(relay));
+            }
+        }
+        callers
+    }
+
+    /// Whether the call with this id of ours may be sent a second time; calls of our own only ask.
+    pub fn is_repeatable(&self, id: u64) -> bool {
+        match self.tickets().open.get(&id) {
+            Some(Ticket::Relay(relay)) => relay.is_repeatable,
+            Some(Ticket::Await(_)) => true,
+            None => false,
+        }
+    }
+
+    /// The calls of `session` wait for somebody: only their whole time counts from now on.
+    pub fn hold(&self, session: u64) {
+        for ticket in self.tickets().open.values_mut() {
+            if let Ticket::Relay(relay) = ticket
+                && relay.session == session
+            {
+                relay.expires = relay.ends;
+            }
+        }
     }
 
     /// Calls the server and waits; `params` is JSON.
@@ -156,16 +274,47 @@ impl Peer {
         }
     }
 
+    /// Asks something whose answer nobody waits for.
+    pub fn tell(&self, method: &str, params: &str) {
+        let id = {
+            let mut tickets = self.tickets();
+            tickets.last_id += 1;
+            tickets.last_id
+        };
+        // A side that takes nothing more is about to be given up anyway.
+        self.outbox.push(request_line(&id.to_string(), method, params)).ok();
+    }
+
+    /// As [`Peer::call`], but a call that is dropped is cancelled.
+    ///
+    /// # Errors
+    /// See [`CallError`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future tells the server.
+    pub async fn call_to_cancel(&self, method: &str, params: &str, timeout: Duration) -> Result<Reply, CallError> {
+        let (sender, receiver) = oneshot::channel();
+        let id = self.open(Ticket::Await(sender));
+        let mut pending = Subscribed { peer: self, id, is_open: true };
+        self.outbox.push(request_line(&id.to_string(), method, params))?;
+        let answer = tokio::time::timeout(timeout, receiver).await;
+        pending.is_open = answer.is_err();
+        answer.map_or(Err(CallError::TimedOut), |answer| answer.unwrap_or(Err(CallError::Gone)))
+    }
+
     /// Takes an answer of the server; `envelope` was parsed from `line`.
     pub fn answered(&self, line: &[u8], envelope: &Envelope<'_>) -> Answered {
         let ticket = envelope.id.and_then(own_id).and_then(|id| self.tickets().open.remove(&id));
         match (ticket, envelope.id) {
             (Some(Ticket::Relay(relay)), Some(id)) => {
-                let mut out = replaced(line, id.get(), &relay.client_id);
-                if relay.adds_result_type {
-                    out = with_result_type(out);
-                }
-                Answered::Pass(relay.to, out)
+                let out = replaced(line, id.get(), &relay.client_id);
+                Answered::Pass(
+                    relay.to,
+                    match relay.finish {
+                        Some(Finish(finish)) => finish(out),
+                        None => out,
+                    },
+                )
             }
             (Some(Ticket::Await(sender)), _) => {
                 let reply = match (envelope.error, envelope.result) {
@@ -242,6 +391,21 @@ impl Peer {
         lost.into_iter().map(|(_, relay)| relay).collect()
     }
 
+    /// Whether the call with this id of ours waits for its answer.
+    pub fn is_open(&self, id: u64) -> bool {
+        self.tickets().open.contains_key(&id)
+    }
+
+    /// Waits until no relayed call is open.
+    ///
+    /// # Cancel safety
+    /// Can be dropped at any time.
+    pub async fn idle(&self) {
+        while self.n_open() > 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
     /// Relayed calls without an answer.
     pub fn n_open(&self) -> usize {
         self.tickets().open.values().filter(|ticket| matches!(ticket, Ticket::Relay(_))).count()
@@ -282,25 +446,24 @@ impl Drop for Pending<'_> {
     }
 }
 
+/// Gives up an own call when its future is dropped.
+struct Subscribed<'a> {
+    peer: &'a Peer,
+    id: u64,
+    is_open: bool,
+}
+
+impl Drop for Subscribed<'_> {
+    fn drop(&mut self) {
+        if self.peer.tickets().open.remove(&self.id).is_some() && self.is_open {
+            self.peer.tell_cancelled(self.id, None);
+        }
+    }
+}
+
 /// Ids and tokens of ours are whole numbers; some servers send them back as texts.
 fn own_id(raw: &RawValue) -> Option<u64> {
     raw.get().parse().ok().or_else(|| as_text(raw)?.parse().ok())
-}
-
-/// Adds `resultType` where the result is an object without one.
-fn with_result_type(line: Vec<u8>) -> Vec<u8> {
-    let edited = Envelope::parse(&line).ok().and_then(|envelope| {
-        let result = envelope.result?.get();
-        let members = members(result)?;
-        if member(&members, "resultType").is_some() {
-            return None;
-        }
-        let text = std::str::from_utf8(&line).ok()?;
-        let mut edits = Edits::new(text);
-        edits.insert(result, "resultType", r#""complete""#);
-        Some(edits.apply().into_bytes())
-    });
-    edited.unwrap_or(line)
 }
 
 #[cfg(test)]
@@ -314,8 +477,11 @@ mod tests {
             session,
             client_id: client_id.into(),
             label: "t".into(),
+            form: Form::ToolResult,
+            takes_log: true,
             token: Some(r#""their token""#.into()),
-            adds_result_type: false,
+            is_repeatable: false,
+            finish: None,
             idle: Duration::from_secs(5),
             expires: now + Duration::from_secs(5),
             ends: now + Duration::from_secs(8),
@@ -351,12 +517,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_modern_client_gets_the_result_type_that_a_legacy_server_leaves_out() {
+    async fn an_answer_is_finished_after_it_has_the_askers_id() {
         let (peer, client) = (Peer::new(1 << 20), Arc::new(Outbox::new(1 << 20)));
-        let bridged = Relay { adds_result_type: true, ..relay(&client, 1, "5") };
-        peer.relay(bridged, |_| Vec::new()).unwrap();
-        let line = answer(&peer, r#"{"id":1,"result":{"content":[]}}"#).unwrap();
-        assert_eq!(line, r#"{"id":5,"result":{"resultType":"complete","content":[]}}"#);
+        let finish = Finish(Box::new(|line| [line, b" ".to_vec()].concat()));
+        peer.relay(Relay { finish: Some(finish), ..relay(&client, 1, "5") }, |_| Vec::new()).unwrap();
+        assert_eq!(peer.callers().len(), 1);
+        assert_eq!(answer(&peer, r#"{"id":1,"result":{}}"#).unwrap(), r#"{"id":5,"result":{}} "#);
     }
 
     #[tokio::test]

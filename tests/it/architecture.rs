@@ -11,6 +11,7 @@ const FLOORS: &[&[&str]] = &[
     &["catalog"],
     &["upstream", "session"],
     &["reload", "gateway", "report", "clients", "dashboard"],
+    &["front"],
     &["app"],
     &["cli"],
 ];

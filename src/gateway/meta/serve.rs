@@ -10,7 +10,7 @@ use crate::{
     gate::key::claimed_skill,
     gateway::{
         catalogue,
-        dispatch::{Gateway, Inbox, Request},
+        dispatch::{Gateway, Request},
         error::ToolError,
         params::Params,
     },
@@ -51,7 +51,7 @@ pub(in crate::gateway) fn definitions(snapshot: &Snapshot, principal: &Principal
 }
 
 /// Serves a call of a meta-tool.
-pub(in crate::gateway) fn call(gateway: &Arc<Gateway>, request: &Request<'_>, name: &str, inbox: &mut Inbox) {
+pub(in crate::gateway) fn call(gateway: &Arc<Gateway>, request: &Request<'_>, name: &str) {
     let object = object_of(request.params.raw("arguments"));
     let Some(arguments) = object.as_deref().and_then(|object| Params::read(Some(object))) else {
         let hint = "Call it again with an object.";
@@ -59,11 +59,11 @@ pub(in crate::gateway) fn call(gateway: &Arc<Gateway>, request: &Request<'_>, na
         return request.answer(error.to_result());
     };
     let outcome = match (name, request.era) {
-        ("skill_load", _) => return skill_load::call(gateway, request, &arguments, inbox),
+        ("skill_load", _) => return skill_load::call(gateway, request, &arguments),
         ("skill_read_reference", _) => skill_read_reference::call(request, &arguments),
         ("tool_describe", _) => tool_describe::call(gateway, request, &arguments),
-        ("tool_call_read", _) => return tool_call::call(gateway, request, &arguments, Some(Effect::Read), inbox),
-        ("tool_call_write", _) => return tool_call::call(gateway, request, &arguments, None, inbox),
+        ("tool_call_read", _) => return tool_call::call(gateway, request, &arguments, Some(Effect::Read)),
+        ("tool_call_write", _) => return tool_call::call(gateway, request, &arguments, None),
         ("skill_unload", Era::Legacy) => skill_unload::call(gateway, request, &arguments),
         _ => {
             let hint = "Use only the names that you were given.";

@@ -11,7 +11,7 @@ use crate::{
     gateway::{
         call::down_reason,
         catalogue::{self, Texts},
-        dispatch::{Gateway, Inbox, Request},
+        dispatch::{Gateway, Request},
         error::ToolError,
         params::Params,
         signature::signature,
@@ -39,7 +39,7 @@ pub(super) fn definition(snapshot: &Snapshot, principal: &Principal, texts: Text
 }
 
 /// Answers at once, or once the upstream whose tools the skill opens has had its time to start.
-pub(super) fn call(gateway: &Arc<Gateway>, request: &Request<'_>, arguments: &Params<'_>, inbox: &mut Inbox) {
+pub(super) fn call(gateway: &Arc<Gateway>, request: &Request<'_>, arguments: &Params<'_>) {
     let named = text(arguments, "skill_load", &["name", "skill"]);
     let skill = named.as_ref().ok().and_then(|name| request.snapshot.skills.get(name.trim()));
     let Some(skill) = skill.filter(|skill| !request.has_waited && is_starting(gateway, skill)) else {
@@ -49,7 +49,7 @@ pub(super) fn call(gateway: &Arc<Gateway>, request: &Request<'_>, arguments: &Pa
     let links = gateway.pool.links();
     let own_link = links.iter().find(|link| skill.origin == Origin::Upstream(link.name().clone())).cloned();
     let waiting = Arc::clone(gateway);
-    gateway.later(request, inbox, async move {
+    gateway.later(request, async move {
         match own_link {
             Some(link) => drop(link.wait_ready(LOAD_WAIT).await),
             None => drop(waiting.pool.settled(Instant::now() + LOAD_WAIT).await),
@@ -73,7 +73,7 @@ fn load(gateway: &Gateway, request: &Request<'_>, arguments: &Params<'_>) -> Res
     let key = gateway.secret.key(&request.session.principal, &skill.name, &skill.patterns);
     let mut is_new = true;
     if request.era == Era::Legacy {
-        gateway.change_own_list(request.session, |state| is_new = state.unlock(&skill.name));
+        gateway.change_own_list(request, |state| is_new = state.unlock(&skill.name));
     }
     let is_wanted_again = arguments.raw("again").is_some_and(|raw| raw.get() == "true");
     let opened = opened(gateway, request, skill);

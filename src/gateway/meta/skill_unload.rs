@@ -19,7 +19,7 @@ pub(super) fn call(gateway: &Gateway, request: &Request<'_>, arguments: &Params<
     let name = text(arguments, "skill_unload", &["name", "skill"])?;
     let skill = skill(request, "skill_unload", &name)?;
     let mut was_loaded = false;
-    gateway.change_own_list(request.session, |state| was_loaded = state.lock(&skill.name));
+    gateway.change_own_list(request, |state| was_loaded = state.lock(&skill.name));
     let text = if was_loaded { "is unloaded; its tools are closed" } else { "was not loaded" };
     let content = json!([{"type": "text", "text": format!("`{}` {text}.", skill.name)}]);
     Ok(json!({"content": content, "structuredContent": {"skill": skill.name.as_str(), "was_loaded": was_loaded}}))

@@ -11,7 +11,7 @@ use crate::{
     config::Intent,
     gateway::{
         call::{Call, open_to},
-        dispatch::{Gateway, Inbox, Request},
+        dispatch::{Gateway, Request},
         error::ToolError,
         params::{Params, without_intent},
     },
@@ -47,14 +47,8 @@ pub(super) fn definition(name: &str, intent: Intent) -> Value {
     }
 }
 
-pub(super) fn call(
-    gateway: &Arc<Gateway>,
-    request: &Request<'_>,
-    arguments: &Params<'_>,
-    effect: Option<Effect>,
-    inbox: &mut Inbox,
-) {
-    if let Err(error) = try_call(gateway, request, arguments, effect, inbox) {
+pub(super) fn call(gateway: &Arc<Gateway>, request: &Request<'_>, arguments: &Params<'_>, effect: Option<Effect>) {
+    if let Err(error) = try_call(gateway, request, arguments, effect) {
         request.answer(error.to_result());
     }
 }
@@ -64,7 +58,6 @@ fn try_call(
     request: &Request<'_>,
     arguments: &Params<'_>,
     effect: Option<Effect>,
-    inbox: &mut Inbox,
 ) -> Result<(), ToolError> {
     let own_name = if effect.is_some() { "tool_call_read" } else { "tool_call_write" };
     let tool = text(arguments, own_name, &["name", "tool"])?;
@@ -91,7 +84,7 @@ fn try_call(
     // A key that is good for another skill does not help either.
     let has_stale_key = worth != KeyWorth::Absent;
     let call = Call { tool: &tool, open: &open, arguments: Some(&inner), has_stale_key, effect, has_intent };
-    gateway.try_call(request, call, inbox)
+    gateway.try_call(request, call)
 }
 
 fn has_intent(object: &str) -> bool {

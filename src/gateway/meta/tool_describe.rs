@@ -54,7 +54,7 @@ pub(super) fn call(gateway: &Gateway, request: &Request<'_>, arguments: &Params<
     let found: Vec<usize> = found.into_iter().take(limit).collect();
     if request.era == Era::Legacy {
         let tools = request.snapshot.registry.tools();
-        gateway.change_own_list(request.session, |state| {
+        gateway.change_own_list(request, |state| {
             for position in &found {
                 state.ask(&tools[*position].exposed);
             }

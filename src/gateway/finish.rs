@@ -1,0 +1,151 @@
+//! The few changes that an answer needs on its way from an upstream to a client. Everything else passes as it came.
+
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+
+use super::dispatch::Gateway;
+use crate::{
+    model::principal::Principal,
+    wire::{
+        envelope::{Envelope, as_text, error_line, json_text},
+        era::{Era, INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND},
+        peer::Finish,
+        splice::{Edits, Member, member, members},
+    },
+};
+
+/// What an answer depends on.
+#[derive(Debug)]
+pub(super) struct Finishing {
+    pub(super) gateway: Arc<Gateway>,
+    /// Position of the upstream.
+    pub(super) upstream: usize,
+    /// How the upstream speaks.
+    pub(super) from: Era,
+    /// How the client speaks.
+    pub(super) to: Era,
+    /// Whether a modern answer says how long it may be kept.
+    pub(super) is_cached: bool,
+    /// Whether the answer may name a task.
+    pub(super) may_be_task: bool,
+    /// What the client asked for and what the upstream calls it, where that differs.
+    pub(super) renamed: Option<(String, String)>,
+    /// Who asks.
+    pub(super) principal: Principal,
+}
+
+impl Finishing {
+    /// What is to be done, if anything.
+    pub(super) fn into_finish(self) -> Option<Finish> {
+        let is_needed =
+            self.from != self.to || self.may_be_task || self.renamed.is_some() || self.gateway.has_shared_uris();
+        is_needed.then(|| Finish(Box::new(move |line| self.apply(line))))
+    }
+
+    fn apply(&self, line: Vec<u8>) -> Vec<u8> {
+        self.changed(&line).unwrap_or(line)
+    }
+
+    fn changed(&self, line: &[u8]) -> Option<Vec<u8>> {
+        let envelope = Envelope::parse(line).ok()?;
+        let text = std::str::from_utf8(line).ok()?;
+        let mut edits = Edits::new(text);
+        match (envelope.error, envelope.result) {
+            (Some(error), _) => self.change_error(error, &mut edits)?,
+            (None, Some(result)) => {
+                let all = members(result.get())?;
+                let kind = member(&all, "resultType").and_then(|kind| as_text(kind.value));
+                if self.to == Era::Legacy && kind.as_deref() == Some("input_required") {
+                    let message =
+                        "the server asks for input in a way that only clients of revision 2026-07-28 can give";
+                    return Some(error_line(envelope.id?.get(), INTERNAL_ERROR, message, None));
+                }
+                self.change_result(result, &all, &mut edits);
+            }
+            (None, None) => return None,
+        }
+        (!edits.is_empty()).then(|| edits.apply().into_bytes())
+    }
+
+    /// The codes for a resource that is not there differ between the eras.
+    fn change_error<'a>(&self, error: &'a RawValue, edits: &mut Edits<'a>) -> Option<()> {
+        let all = members(error.get())?;
+        let code = member(&all, "code")?.value;
+        if self.to == Era::Modern && code.get() == RESOURCE_NOT_FOUND.to_string() {
+            edits.replace(code.get(), INVALID_PARAMS.to_string());
+        }
+        Some(())
+    }
+
+    fn change_result<'a>(&self, result: &'a RawValue, all: &[Member<'a>], edits: &mut Edits<'a>) {
+        if self.to == Era::Modern && self.from == Era::Legacy {
+            let mut add = |key: &str, value: &str| {
+                if member(all, key).is_none() {
+                    edits.insert(result.get(), key, value);
+                }
+            };
+            add("resultType", r#""complete""#);
+            if self.is_cached {
+                add("ttlMs", "0");
+                add("cacheScope", r#""private""#);
+            }
+        }
+        if self.may_be_task {
+            self.note_task(all);
+        }
+        self.change_uris(all, edits);
+    }
+
+    fn note_task(&self, all: &[Member<'_>]) {
+        let own = member(all, "taskId").map(|id| id.value);
+        // In the older era the task stands in a member of its own.
+        let inner = || {
+            let task = members(member(all, "task")?.value.get())?;
+            member(&task, "taskId").map(|id| id.value)
+        };
+        if let Some(id) = own.or_else(inner).and_then(as_text) {
+            self.gateway.tasks.add(&id, self.upstream, &self.principal);
+        }
+    }
+
+    /// URIs of what was read, and of resources that content links to or holds.
+    fn change_uris<'a>(&self, all: &[Member<'a>], edits: &mut Edits<'a>) {
+        if self.renamed.is_none() && !self.gateway.has_shared_uris() {
+            return;
+        }
+        for list in ["contents", "content", "messages", "resources"] {
+            let Some(items) =
+                member(all, list).and_then(|list| serde_json::from_str::<Vec<&RawValue>>(list.value.get()).ok())
+            else {
+                continue;
+            };
+            for item in items {
+                self.change_item(item, edits);
+            }
+        }
+    }
+
+    fn change_item<'a>(&self, item: &'a RawValue, edits: &mut Edits<'a>) {
+        let Some(fields) = members(item.get()) else { return };
+        if let Some(uri) = member(&fields, "uri") {
+            self.change_uri(uri.value, edits);
+        }
+        for inner in ["resource", "content"] {
+            if let Some(inner) = member(&fields, inner) {
+                self.change_item(inner.value, edits);
+            }
+        }
+    }
+
+    fn change_uri<'a>(&self, raw: &'a RawValue, edits: &mut Edits<'a>) {
+        let Some(uri) = as_text(raw) else { return };
+        let exposed = match &self.renamed {
+            Some((exposed, original)) if *original == uri => exposed.clone(),
+            _ => self.gateway.expose_uri(self.upstream, &uri),
+        };
+        if exposed != uri {
+            edits.replace(raw.get(), json_text(&exposed));
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! Everything that is no tool: resources, prompts, completions, tasks, and methods that we know nothing of. What a client
+//! names is looked up, the gate is asked, and one upstream gets the request; lists are put together of all.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::{
+    call::down_reason,
+    dispatch::{Gateway, Request, no_method},
+    error::Denied,
+    finish::Finishing,
+    offers::{Found, ORIGIN, distinct},
+    params::Rewrite,
+};
+use crate::{
+    config::BeyondTools,
+    gate::policy::{Decision, Standing},
+    model::limits::{CACHE_MS, RESTART_WAIT},
+    upstream::{Link, Offering},
+    wire::{
+        envelope::{as_text, json_text, request_line, result_line},
+        era::{Era, INVALID_PARAMS, META_LOG_LEVEL, RESOURCE_NOT_FOUND},
+        outbox::PushError,
+        peer::{Form, Peer, Relay},
+        splice::{Edits, member, members},
+    },
+};
+
+/// One request on its way to one upstream.
+#[derive(Debug)]
+pub(super) struct Outgoing<'a> {
+    /// Position of the upstream.
+    pub(super) upstream: usize,
+    pub(super) method: &'a str,
+    /// What is asked for, for messages.
+    pub(super) label: Arc<str>,
+    pub(super) form: Form,
+    pub(super) rewrite: Rewrite<'a>,
+    /// What the client named and what the upstream calls it, where that differs.
+    pub(super) renamed: Option<(String, String)>,
+    /// Whether it does no harm if the upstream gets it twice.
+    pub(super) is_repeatable: bool,
+}
+
+/// What a request names, and where that is.
+struct Target<'a> {
+    /// The member of the params that names it.
+    member: &'a str,
+    /// What stands there instead for the upstream, as JSON.
+    value: String,
+    /// As the client calls it.
+    exposed: String,
+    found: Found,
+}
+
+impl Gateway {
+    /// Serves a request that is about no tool.
+    pub(super) fn relay(self: &Arc<Self>, request: &Request<'_>, method: &str) {
+        match method {
+            "resources/list" => self.list_offering(request, Offering::Resources),
+            "resources/templates/list" => self.list_offering(request, Offering::Templates),
+            "prompts/list" => self.list_offering(request, Offering::Prompts),
+            "skills/list" => self.list_offering(request, Offering::Skills),
+            "tasks/list" if self.has(Offering::Tasks) => self.list_offering(request, Offering::Tasks),
+            "resources/read" | "resources/directory/read" | "skills/get" if self.answer_own_skill(request, method) => {}
+            "resources/read" | "resources/directory/read" | "skills/get" => {
+                self.about_uri(request, method, &[Offering::Resources, Offering::Templates, Offering::Skills]);
+            }
+            "prompts/get" => self.about_prompt(request, method),
+            "completion/complete" => self.complete(request),
+            "tasks/get" | "tasks/cancel" | "tasks/result" | "tasks/update" => self.about_task(request, method),
+            _ => self.custom(request, method),
+        }
+    }
+
+    /// Lists what all upstreams have, as one page.
+    fn list_offering(self: &Arc<Self>, request: &Request<'_>, offering: Offering) {
+        if request.params.raw("cursor").is_some_and(|cursor| cursor.get() != "null") {
+            return request.refuse(INVALID_PARAMS, "invalid cursor");
+        }
+        if !request.has_waited {
+            let gateway = Arc::clone(self);
+            return self.later(request, async move { drop(gateway.ask_all(offering).await) });
+        }
+        let table = self.table(offering);
+        let is_allowed = |upstream: usize, exposed: &str, original: &str| {
+            !matches!(self.may_use(request, upstream, exposed, original), Decision::Forbidden | Decision::Inactive)
+        };
+        let is_own = |id: &str| !self.tasks.is_of_another(id, &request.session.principal);
+        let mut listed = self.own_entries(request, offering);
+        for entry in &table.entries {
+            if is_allowed(entry.upstream, &entry.exposed, &entry.original)
+                && (offering != Offering::Tasks || is_own(&entry.original))
+            {
+                listed.push(entry.listed.clone());
+            }
+        }
+        let rest = match request.era {
+            Era::Legacy => String::new(),
+            Era::Modern => format!(r#","resultType":"complete","ttlMs":{CACHE_MS},"cacheScope":"private""#),
+        };
+        let result = format!(r#"{{"{}":[{}]{rest}}}"#, offering.member(), listed.join(","));
+        request.to.answer(result_line(&request.id, &result));
+    }
+
+    /// A request about one URI.
+    pub(super) fn about_uri(self: &Arc<Self>, request: &Request<'_>, method: &str, offerings: &[Offering]) {
+        let Some(uri) = request.params.text_of("uri") else {
+            return request.refuse(INVALID_PARAMS, "`uri` must be a text");
+        };
+        if self.is_asking(request, offerings) {
+            return;
+        }
+        match self.find_uri(&uri) {
+            Some(found) => {
+                let value = json_text(&found.original);
+                self.about(request, method, Target { member: "uri", value, exposed: uri.into_owned(), found });
+            }
+            None => not_there(request, &uri),
+        }
+    }
+
+    fn about_prompt(self: &Arc<Self>, request: &Request<'_>, method: &str) {
+        let Some(name) = request.params.text_of("name") else {
+            return request.refuse(INVALID_PARAMS, "`name` must be a text");
+        };
+        if self.is_asking(request, &[Offering::Prompts]) {
+            return;
+        }
+        let Some(found) = self.find_prompt(&name) else {
+            return request.refuse(INVALID_PARAMS, &format!("unknown prompt: {name}"));
+        };
+        let value = json_text(&found.original);
+        self.about(request, method, Target { member: "name", value, exposed: name.into_owned(), found });
+    }
+
+    /// A prompt by the name that clients know; where one upstream has prompts, also one that it does not list.
+    fn find_prompt(&self, name: &str) -> Option<Found> {
+        if let Some(entry) = self.table(Offering::Prompts).find(name) {
+            return Some(Found { upstream: entry.upstream, original: entry.original.clone() });
+        }
+        let mut having = self.pool.links().iter().enumerate().filter(|(_, link)| link.offers(Offering::Prompts));
+        let (upstream, _) = having.next()?;
+        having.next().is_none().then(|| Found { upstream, original: name.to_owned() })
+    }
+
+    /// A completion is about an argument of a prompt or of a template.
+    fn complete(self: &Arc<Self>, request: &Request<'_>) {
+        let reference = request.params.raw("ref");
+        let all = reference.and_then(|reference| members(reference.get())).unwrap_or_default();
+        let (Some(reference), Some((key, named))) =
+            (reference, ["name", "uri"].iter().find_map(|key| Some((*key, member(&all, key)?.value))))
+        else {
+            return request.refuse(INVALID_PARAMS, "`ref` must name a prompt or a resource template");
+        };
+        if self.is_asking(request, &[Offering::Prompts, Offering::Templates, Offering::Resources]) {
+            return;
+        }
+        let exposed = as_text(named).unwrap_or_default().into_owned();
+        let found = if key == "name" { self.find_prompt(&exposed) } else { self.find_uri(&exposed) };
+        let Some(found) = found else {
+            return request.refuse(INVALID_PARAMS, &format!("unknown reference: {exposed}"));
+        };
+        if self.pool.links()[found.upstream].capabilities().get("completions").is_none() {
+            return request.answer(json!({"completion": {"values": [], "total": 0, "hasMore": false}}));
+        }
+        let mut edits = Edits::new(reference.get());
+        if found.original != exposed {
+            edits.replace(named.get(), json_text(&found.original));
+        }
+        let value = edits.apply();
+        self.about(request, "completion/complete", Target { member: "ref", value, exposed, found });
+    }
+
+    fn about_task(self: &Arc<Self>, request: &Request<'_>, method: &str) {
+        let Some(id) = request.params.text_of("taskId") else {
+            return request.refuse(INVALID_PARAMS, "`taskId` must be a text");
+        };
+        let principal = &request.session.principal;
+        let mut having = self.pool.links().iter().enumerate().filter(|(_, link)| link.has_tasks());
+        let only = having.next().filter(|_| having.next().is_none()).map(|(upstream, _)| upstream);
+        let known = self.tasks.upstream(&id, principal);
+        let Some(upstream) = known.or(only.filter(|_| !self.tasks.is_of_another(&id, principal))) else {
+            let has_any = self.pool.links().iter().any(|link| link.has_tasks());
+            return match has_any {
+                true => request.refuse(INVALID_PARAMS, &format!("unknown task: {id}")),
+                false => no_method(request, method),
+            };
+        };
+        let found = Found { upstream, original: id.clone().into_owned() };
+        self.about(
+            request,
+            method,
+            Target { member: "taskId", value: json_text(&id), exposed: id.into_owned(), found },
+        );
+    }
+
+    /// A method that we know nothing of goes to the upstream that the client names, or to the only one there is.
+    fn custom(self: &Arc<Self>, request: &Request<'_>, method: &str) {
+        let links = self.pool.links();
+        let named = request.params.meta_text(ORIGIN);
+        let position = match &named {
+            Some(name) => links.iter().position(|link| link.name().as_str() == name),
+            None => (links.len() == 1).then_some(0),
+        };
+        let Some(upstream) = position else {
+            if links.len() > 1 && named.is_none() {
+                let hint =
+                    format!("method not found: {method}; `_meta[\"{ORIGIN}\"]` can name the upstream that has it");
+                return request.refuse(crate::wire::era::METHOD_NOT_FOUND, &hint);
+            }
+            return no_method(request, method);
+        };
+        let found = Found { upstream, original: method.to_owned() };
+        let target = Target { member: "", value: String::new(), exposed: method.to_owned(), found };
+        self.about(request, method, target);
+    }
+
+    /// Asks upstreams for their lists where one was never asked, and takes the request up again after that.
+    fn is_asking(self: &Arc<Self>, request: &Request<'_>, offerings: &[Offering]) -> bool {
+        let unasked: Vec<Offering> = offerings.iter().copied().filter(|offering| self.is_unasked(*offering)).collect();
+        if request.has_waited || unasked.is_empty() {
+            return false;
+        }
+        let gateway = Arc::clone(self);
+        self.later(request, async move {
+            for offering in unasked {
+                gateway.ask_all(offering).await;
+            }
+        });
+        true
+    }
+
+    /// Asks the gate and sends the request to the one upstream.
+    fn about(self: &Arc<Self>, request: &Request<'_>, method: &str, target: Target<'_>) {
+        let Target { member, value, exposed, found } = target;
+        let link = &self.pool.links()[found.upstream];
+        let decision = self.may_use(request, found.upstream, &exposed, &found.original);
+        if decision == Decision::Unavailable && !request.has_waited && link.is_available() {
+            let link = Arc::clone(link);
+            return self.later(request, async move { drop(link.wait_ready(RESTART_WAIT).await) });
+        }
+        if decision != Decision::Allow {
+            return self.deny(request, decision, link, &exposed);
+        }
+        let Some(peer) = link.peer() else { return self.deny(request, Decision::Unavailable, link, &exposed) };
+        let renamed = (exposed != found.original).then(|| (exposed.clone(), found.original.clone()));
+        let outgoing = Outgoing {
+            upstream: found.upstream,
+            method,
+            label: exposed.as_str().into(),
+            form: Form::Error,
+            rewrite: Rewrite { names: (!member.is_empty()).then_some((member, value.as_str())), ..Rewrite::default() },
+            renamed,
+            is_repeatable: matches!(
+                method,
+                "resources/read" | "resources/directory/read" | "skills/get" | "completion/complete" | "tasks/get"
+            ),
+        };
+        if self.send(request, link, &peer, outgoing).is_err() {
+            self.deny(request, Decision::Unavailable, link, &exposed);
+        }
+    }
+
+    /// Whether the caller may use something of an upstream that is no tool: the same decision as for tools. Patterns of
+    /// rules are held against the name or URI.
+    pub(super) fn may_use(&self, request: &Request<'_>, upstream: usize, exposed: &str, original: &str) -> Decision {
+        let link = &self.pool.links()[upstream];
+        let standing = Standing {
+            upstream: link.name(),
+            exposed,
+            original,
+            is_quarantined: false,
+            is_open: request.snapshot.config.beyond_tools == BeyondTools::Readable
+                || self.is_any_open(request, upstream),
+            is_available: link.peer().is_some(),
+        };
+        request.snapshot.policy.decide(&request.session.principal, Some(&standing))
+    }
+
+    /// Whether a tool of the upstream is open to the caller.
+    fn is_any_open(&self, request: &Request<'_>, upstream: usize) -> bool {
+        let open = super::call::open_to(request.session, request.era, None);
+        let tools = request.snapshot.registry.tools().iter().enumerate();
+        let mut own = tools.filter(|(_, tool)| tool.upstream_index == upstream);
+        own.any(|(position, _)| request.snapshot.is_open(position, &open))
+    }
+
+    fn deny(&self, request: &Request<'_>, decision: Decision, link: &Link, what: &str) {
+        let tools = request.snapshot.registry.tools().iter().enumerate();
+        let own = tools.filter(|(_, tool)| tool.upstream == *link.name());
+        let skills = own.flat_map(|(position, _)| request.snapshot.openers(position)).map(|skill| skill.as_str());
+        let denied = Denied {
+            what,
+            is_concealing: request.snapshot.config.is_concealing,
+            skills: distinct(skills),
+            reason: down_reason(link),
+        };
+        let (code, message, data) = denied.error(decision, request.era);
+        request.refuse_with(code, &message, Some(&data));
+    }
+
+    /// Sends a request to its upstream.
+    ///
+    /// # Errors
+    /// The upstream does not take it; the client is not answered yet.
+    pub(super) fn send(
+        self: &Arc<Self>,
+        request: &Request<'_>,
+        link: &Link,
+        peer: &Peer,
+        outgoing: Outgoing<'_>,
+    ) -> Result<(), PushError> {
+        let Outgoing { upstream, method, label, form, rewrite, renamed, is_repeatable } = outgoing;
+        let from = link.era();
+        let rewrite = Rewrite { from_modern: request.era == Era::Modern, to_modern: from == Era::Modern, ..rewrite };
+        let is_cached = method == "resources/read";
+        let finishing = Finishing {
+            gateway: Arc::clone(self),
+            upstream,
+            from,
+            to: request.era,
+            is_cached,
+            may_be_task: method == "tools/call" && link.has_tasks(),
+            renamed,
+            principal: request.session.principal.clone(),
+        };
+        let now = Instant::now();
+        let idle = link.config().call_idle;
+        let relay = Relay {
+            to: Arc::clone(request.to),
+            session: request.session.id,
+            client_id: request.id.clone(),
+            label,
+            form,
+            takes_log: request.era == Era::Legacy || request.params.meta_text(META_LOG_LEVEL).is_some(),
+            token: request.params.token().map(|token| token.get().into()),
+            is_repeatable,
+            finish: finishing.into_finish(),
+            idle,
+            expires: now + idle,
+            ends: now + link.config().call_total,
+        };
+        peer.relay(relay, |id| request_line(id, method, &request.params.rewritten(rewrite, id)))
+    }
+}
+
+/// No upstream has a resource of this URI.
+pub(super) fn not_there(request: &Request<'_>, uri: &str) {
+    let code = if request.era == Era::Modern { INVALID_PARAMS } else { RESOURCE_NOT_FOUND };
+    request.refuse_with(code, "resource not found", Some(&json!({"uri": uri})));
+}

@@ -1,0 +1,129 @@
+//! What clients want to hear of: `resources/subscribe` of the older era, `subscriptions/listen` of the newer one.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    dispatch::{Gateway, Request},
+    relay::not_there,
+};
+use crate::{
+    gate::policy::Decision,
+    session::Listener,
+    upstream::Offering,
+    wire::{
+        envelope::{json_text, notification_line},
+        era::{Era, INVALID_PARAMS, META_SUBSCRIPTION},
+    },
+};
+
+/// Changes of lists that a client can ask to hear of, besides that of tools.
+const LISTS: [&str; 2] = ["promptsListChanged", "resourcesListChanged"];
+
+impl Gateway {
+    /// Acknowledges at once, whatever upstreams do; the stream stays open until the client closes it.
+    pub(super) fn listen(self: &Arc<Self>, request: &Request<'_>) {
+        let wanted = request.params.raw("notifications").map_or("{}", |raw| raw.get());
+        let wanted: Value = serde_json::from_str(wanted).unwrap_or_default();
+        let wants = |name: &str| wanted[name].as_bool() == Some(true);
+        let uris = wanted["resourceSubscriptions"].as_array();
+        let resources: BTreeSet<Box<str>> =
+            uris.into_iter().flatten().filter_map(Value::as_str).map(Into::into).collect();
+        let mut accepted = Map::new();
+        for name in ["toolsListChanged"].iter().chain(&LISTS).filter(|name| wants(name)) {
+            accepted.insert((*name).to_owned(), json!(true));
+        }
+        if !resources.is_empty() {
+            accepted.insert("resourceSubscriptions".into(), json!(resources));
+        }
+        let known_list =
+            wants("toolsListChanged").then(|| self.list_of(request.session, &request.snapshot, Era::Modern).digest);
+        let listener = Listener {
+            id: request.id.clone(),
+            to: Arc::clone(request.to),
+            known_list,
+            wants: LISTS.into_iter().filter(|name| wants(name)).collect(),
+            resources,
+        };
+        let meta: Value = serde_json::from_str(&subscription_params(&listener)).unwrap_or_default();
+        let params = json!({"notifications": accepted, "_meta": meta["_meta"]}).to_string();
+        request.to.put(notification_line("notifications/subscriptions/acknowledged", Some(&params)));
+        let has_resources = !listener.resources.is_empty();
+        {
+            let mut state = request.session.state();
+            // A client may use an id again once the stream is over, which it need not tell.
+            state.listeners.retain(|other| other.id != listener.id && !other.to.is_closed());
+            state.listeners.push(listener);
+        }
+        if has_resources {
+            let gateway = Arc::clone(self);
+            request.session.spawn(async move {
+                for offering in [Offering::Resources, Offering::Templates] {
+                    if gateway.is_unasked(offering) {
+                        gateway.ask_all(offering).await;
+                    }
+                }
+                gateway.resubscribe();
+            });
+        }
+    }
+
+    /// Notes the wish, and asks the upstream, whose answer is the client's.
+    pub(super) fn subscribe(self: &Arc<Self>, request: &Request<'_>, method: &str) {
+        let Some(uri) = request.params.text_of("uri") else {
+            return request.refuse(INVALID_PARAMS, "`uri` must be a text");
+        };
+        if !request.has_waited && self.is_unasked(Offering::Resources) {
+            let gateway = Arc::clone(self);
+            return self.later(request, async move {
+                gateway.ask_all(Offering::Resources).await;
+                gateway.ask_all(Offering::Templates).await;
+            });
+        }
+        let Some(found) = self.find_uri(&uri) else { return not_there(request, &uri) };
+        let may_use = self.may_use(request, found.upstream, &uri, &found.original);
+        let link = &self.pool.links()[found.upstream];
+        if method == "resources/subscribe" {
+            if may_use == Decision::Allow {
+                request.session.state().subscribed.insert(uri.as_ref().into());
+            }
+        } else {
+            request.session.state().subscribed.remove(uri.as_ref());
+        }
+        let is_wanted = self.wanted_of(found.upstream).contains(&found.original);
+        if link.era() == Era::Legacy && (method == "resources/subscribe" || !is_wanted) {
+            self.about_uri(request, method, &[]);
+        } else {
+            request.answer(json!({}));
+        }
+        self.resubscribe();
+    }
+
+    /// Tells each upstream which of its resources any client wants to hear of.
+    pub(super) fn resubscribe(&self) {
+        for (upstream, link) in self.pool.links().iter().enumerate() {
+            link.want(self.wanted_of(upstream));
+        }
+    }
+
+    /// By the upstream's own URIs.
+    fn wanted_of(&self, upstream: usize) -> BTreeSet<String> {
+        let mut wanted = BTreeSet::new();
+        for session in self.sessions() {
+            let state = session.state();
+            let of_listeners = state.listeners.iter().flat_map(|listener| &listener.resources);
+            for uri in state.subscribed.iter().chain(of_listeners) {
+                if let Some(found) = self.find_uri(uri).filter(|found| found.upstream == upstream) {
+                    wanted.insert(found.original);
+                }
+            }
+        }
+        wanted
+    }
+}
+
+/// The subscription id of a notification, as JSON params.
+pub(super) fn subscription_params(listener: &Listener) -> String {
+    format!(r#"{{"_meta":{{{}:{}}}}}"#, json_text(META_SUBSCRIPTION), listener.id)
+}

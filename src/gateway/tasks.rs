@@ -1,0 +1,46 @@
+//! Which upstream a task is of. Learned from the answer that names it, before the client has that answer.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Mutex, PoisonError},
+};
+
+use crate::model::{limits::TASKS, principal::Principal};
+
+/// Task ids, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Tasks(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    order: VecDeque<String>,
+    /// Position of the upstream, and whose task it is.
+    owners: HashMap<String, (usize, Principal)>,
+}
+
+impl Tasks {
+    /// Notes whose task it is.
+    pub(super) fn add(&self, id: &str, upstream: usize, principal: &Principal) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.owners.insert(id.to_owned(), (upstream, principal.clone())).is_none() {
+            known.order.push_back(id.to_owned());
+        }
+        while known.order.len() > TASKS
+            && let Some(oldest) = known.order.pop_front()
+        {
+            known.owners.remove(&oldest);
+        }
+    }
+
+    /// The upstream of a task, where `principal` may know it.
+    pub(super) fn upstream(&self, id: &str, principal: &Principal) -> Option<usize> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.owners.get(id).filter(|(_, owner)| owner == principal).map(|(upstream, _)| *upstream)
+    }
+
+    /// Whether it is the task of somebody else.
+    pub(super) fn is_of_another(&self, id: &str, principal: &Principal) -> bool {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.owners.get(id).is_some_and(|(_, owner)| owner != principal)
+    }
+}

@@ -1,0 +1,285 @@
+//! What upstreams ask of clients and tell them: found out whose it is, and passed on to that client only. What cannot be
+//! told apart is not passed on where clients of different principals could get each other's.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::time::Instant;
+use tracing::debug;
+
+use super::{dispatch::Gateway, error::answer_failure};
+use crate::{
+    session::{LogLevel, Session},
+    upstream::{Clients, Failure, Link, Message, Offering},
+    wire::{
+        envelope::{Envelope, error_line, id_key, json_text, notification_line},
+        era::{INTERNAL_ERROR, META_SUBSCRIPTION, METHOD_NOT_FOUND},
+        outbox::Outbox,
+        peer::{Caller, Form, Peer, Relay},
+        splice::{Edits, member, members},
+    },
+};
+
+const RESOURCE_UPDATED: &str = "notifications/resources/updated";
+
+impl Clients for Gateway {
+    fn failed(&self, link: &Link, relay: &Relay, failure: &Failure) {
+        answer_failure(link.name(), relay, failure);
+    }
+
+    fn asked(&self, link: &Arc<Link>, message: &Message<'_>) {
+        let (Some(id), Some(method)) = (message.envelope.id, message.envelope.method.as_deref()) else { return };
+        let refusal = match self.asked_client(message, method) {
+            Some((session, to)) if can(&session, method) => {
+                message.peer.hold(session.id);
+                if pass_question(link, &session, &to, message) {
+                    return;
+                }
+                error_line(id.get(), INTERNAL_ERROR, "the client is gone", None)
+            }
+            Some(_) => error_line(id.get(), METHOD_NOT_FOUND, "the client cannot do this", None),
+            None => error_line(id.get(), METHOD_NOT_FOUND, "there is no single client that this could be for", None),
+        };
+        debug!(upstream = %link.name(), method, "what the upstream asks is not passed on");
+        message.peer.outbox().push(refusal).ok();
+    }
+
+    fn told(&self, link: &Arc<Link>, message: &Message<'_>) {
+        let method = message.envelope.method.as_deref().unwrap_or_default();
+        match method {
+            "notifications/message" => self.log_message(message),
+            "notifications/resources/list_changed" => {
+                link.forget(Offering::Resources);
+                link.forget(Offering::Templates);
+                self.tell_all("resourcesListChanged", method);
+            }
+            "notifications/prompts/list_changed" => {
+                link.forget(Offering::Prompts);
+                self.tell_all("promptsListChanged", method);
+            }
+            RESOURCE_UPDATED => self.resource_updated(link, message),
+            "notifications/cancelled" => self.question_cancelled(message),
+            "notifications/tasks" | "notifications/tasks/status" => self.task_changed(message),
+            _ => {
+                for caller in self.recipients(message) {
+                    caller.to.put(message.line.to_owned());
+                }
+            }
+        }
+    }
+
+    fn connected(&self, link: &Arc<Link>, _peer: &Arc<Peer>) {
+        let was_known = [Offering::Resources, Offering::Prompts].map(|offering| link.known(offering).is_some());
+        for offering in [Offering::Resources, Offering::Templates, Offering::Prompts, Offering::Skills] {
+            link.forget(offering);
+        }
+        self.tell_log_level();
+        if was_known[0] {
+            self.tell_all("resourcesListChanged", "notifications/resources/list_changed");
+        }
+        if was_known[1] {
+            self.tell_all("promptsListChanged", "notifications/prompts/list_changed");
+        }
+    }
+
+    fn lost(&self, peer: &Peer) {
+        for session in self.sessions() {
+            session.client.cancel_all(peer.number());
+        }
+    }
+}
+
+impl Gateway {
+    /// The client that a question is for: whose request it came with; else the only one that waits for this upstream;
+    /// else the only one there is.
+    fn asked_client(&self, message: &Message<'_>, method: &str) -> Option<(Arc<Session>, Arc<Outbox>)> {
+        let with_session = |caller: Caller| Some((self.session(caller.session)?, caller.to));
+        if let Some(id) = message.about
+            && let Some(caller) = message.peer.caller(id)
+        {
+            return with_session(caller);
+        }
+        let mut callers = message.peer.callers();
+        match callers.len() {
+            0 => {
+                let mut able = self.sessions().into_iter().filter(|session| can(session, method));
+                let only = able.next().filter(|_| able.next().is_none())?;
+                let to = Arc::clone(only.outbox());
+                Some((only, to))
+            }
+            1 => callers.pop().and_then(with_session),
+            _ => None,
+        }
+    }
+
+    /// Those whom a message is for that says nothing of that itself.
+    fn recipients(&self, message: &Message<'_>) -> Vec<Caller> {
+        if let Some(id) = message.about {
+            return message.peer.caller(id).into_iter().collect();
+        }
+        let callers = message.peer.callers();
+        if callers.len() == 1 {
+            return callers;
+        }
+        let sessions = self.sessions();
+        let is_waiting = |session: &Arc<Session>| callers.iter().any(|caller| caller.session == session.id);
+        let meant: Vec<&Arc<Session>> = if callers.is_empty() {
+            sessions.iter().filter(|session| session.state().is_legacy).collect()
+        } else {
+            sessions.iter().filter(|session| is_waiting(session)).collect()
+        };
+        let is_one_principal = meant.windows(2).all(|pair| pair[0].principal == pair[1].principal);
+        if !is_one_principal || meant.len() < callers.len() {
+            return Vec::new();
+        }
+        let unasked =
+            |session: &Arc<Session>| Caller { session: session.id, to: Arc::clone(session.outbox()), takes_log: true };
+        if callers.is_empty() { meant.into_iter().map(unasked).collect() } else { callers }
+    }
+
+    /// Each client gets the messages of the severity that it asked for.
+    fn log_message(&self, message: &Message<'_>) {
+        let params: Value = parsed(message.envelope);
+        let level = params["level"].as_str().and_then(LogLevel::parse);
+        for caller in self.recipients(message).into_iter().filter(|caller| caller.takes_log) {
+            let wanted = self.session(caller.session).and_then(|session| session.state().log_level);
+            if wanted.is_none() || level.is_none() || level >= wanted {
+                caller.to.put(message.line.to_owned());
+            }
+        }
+    }
+
+    /// Tells every client that wants to know, that a list changed.
+    pub(super) fn tell_all(&self, wish: &str, method: &str) {
+        for session in self.sessions() {
+            let state = session.state();
+            if state.is_legacy {
+                session.outbox().put(notification_line(method, None));
+            }
+            for listener in state.listeners.iter().filter(|listener| listener.wants.contains(&wish)) {
+                listener.to.put(notification_line(method, Some(&super::subscribe::subscription_params(listener))));
+            }
+        }
+    }
+
+    fn resource_updated(&self, link: &Arc<Link>, message: &Message<'_>) {
+        let Some(params) = message.envelope.params else { return };
+        let all = members(params.get()).unwrap_or_default();
+        let Some(uri) = member(&all, "uri") else { return };
+        let original = crate::wire::envelope::as_text(uri.value).unwrap_or_default();
+        let links = self.pool.links();
+        let Some(upstream) = links.iter().position(|other| Arc::ptr_eq(other, link)) else { return };
+        let exposed = self.expose_uri(upstream, &original);
+        let line = |subscription: Option<&str>| {
+            let mut edits = Edits::new(params.get());
+            if exposed != original {
+                edits.replace(uri.value.get(), json_text(&exposed));
+            }
+            let meta = member(&all, "_meta");
+            match (subscription, meta) {
+                // The upstream's own subscription is between it and us.
+                (None, Some(_)) => edits.remove(&all, |key| key == "_meta"),
+                (Some(id), Some(meta)) => edits.replace(meta.value.get(), format!(r#"{{"{META_SUBSCRIPTION}":{id}}}"#)),
+                (Some(id), None) => {
+                    edits.insert(params.get(), "_meta", &format!(r#"{{"{META_SUBSCRIPTION}":{id}}}"#));
+                }
+                (None, None) => {}
+            }
+            notification_line(RESOURCE_UPDATED, Some(&edits.apply()))
+        };
+        for session in self.sessions() {
+            let state = session.state();
+            if state.subscribed.contains(exposed.as_str()) {
+                session.outbox().put(line(None));
+            }
+            for listener in state.listeners.iter().filter(|listener| listener.resources.contains(exposed.as_str())) {
+                listener.to.put(line(Some(&listener.id)));
+            }
+        }
+    }
+
+    /// An upstream takes back what it asked.
+    fn question_cancelled(&self, message: &Message<'_>) {
+        let all = message.envelope.params.and_then(|params| members(params.get())).unwrap_or_default();
+        let Some(id) = member(&all, "requestId").map(|found| id_key(found.value)) else { return };
+        let reason = member(&all, "reason").map(|found| found.value);
+        for session in self.sessions() {
+            session.client.cancel(message.peer.number(), &id, reason);
+        }
+    }
+
+    /// News of a task is for whoever owns it.
+    fn task_changed(&self, message: &Message<'_>) {
+        let params: Value = parsed(message.envelope);
+        let id = params["taskId"].as_str().or(params["task"]["taskId"].as_str()).unwrap_or_default();
+        if let Some(caller) = message.about.and_then(|about| message.peer.caller(about)) {
+            caller.to.put(message.line.to_owned());
+            return;
+        }
+        for session in self.sessions() {
+            if session.state().is_legacy && self.tasks.upstream(id, &session.principal).is_some() {
+                session.outbox().put(message.line.to_owned());
+            }
+        }
+    }
+
+    /// Answers what upstreams asked a client that is gone.
+    pub(super) fn no_client(&self, session: &Session) {
+        for question in session.client.lose() {
+            question.to.put(error_line(&question.client_id, INTERNAL_ERROR, "the client is gone", None));
+        }
+    }
+}
+
+fn parsed(envelope: &Envelope<'_>) -> Value {
+    envelope.params.and_then(|params| serde_json::from_str(params.get()).ok()).unwrap_or_default()
+}
+
+/// Whether the client of a session said that it answers such questions. Those that we know nothing of are its own matter.
+fn can(session: &Session, method: &str) -> bool {
+    let needed = match method {
+        "sampling/createMessage" => "sampling",
+        "elicitation/create" => "elicitation",
+        "roots/list" => "roots",
+        _ => return session.state().is_legacy,
+    };
+    let state = session.state();
+    let Some(said) = state.capabilities.as_deref().filter(|_| state.is_legacy) else { return false };
+    let said: Value = serde_json::from_str(said).unwrap_or_default();
+    said.get(needed).is_some()
+}
+
+/// Asks a client for an upstream; says whether that could be sent.
+fn pass_question(link: &Link, session: &Session, to: &Outbox, message: &Message<'_>) -> bool {
+    let (Some(id), Ok(text)) = (message.envelope.id, std::str::from_utf8(message.line)) else { return false };
+    let all = message.envelope.params.and_then(|params| members(params.get())).unwrap_or_default();
+    let meta = member(&all, "_meta").and_then(|meta| members(meta.value.get())).unwrap_or_default();
+    let token = member(&meta, "progressToken").map(|token| token.value);
+    let now = Instant::now();
+    let most = link.config().call_total;
+    let relay = || Relay {
+        to: Arc::clone(message.peer.outbox()),
+        session: message.peer.number(),
+        client_id: id_key(id),
+        label: message.envelope.method.as_deref().unwrap_or_default().into(),
+        form: Form::Error,
+        takes_log: false,
+        token: token.map(|token| token.get().into()),
+        is_repeatable: false,
+        finish: None,
+        // It waits for a person.
+        idle: most,
+        expires: now + most,
+        ends: now + most,
+    };
+    let line = |own: &str| {
+        let mut edits = Edits::new(text);
+        edits.replace(id.get(), own.to_owned());
+        if let Some(token) = token {
+            edits.replace(token.get(), own.to_owned());
+        }
+        edits.apply().into_bytes()
+    };
+    let is_sent = session.client.relay_over(to, relay(), line).is_ok();
+    is_sent || session.client.relay_over(session.outbox(), relay(), line).is_ok()
+}

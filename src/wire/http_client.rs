@@ -1,0 +1,524 @@
+//! Streamable HTTP towards one server, both eras: a line is posted, and what comes back is handed on line by line. Keeps
+//! the session of the older era and opens it anew when the server has forgotten it. Must not know what a line is about,
+//! beyond the headers that repeat it. Read [`HttpClient::post`] first.
+//!
+//! **Source:** the specification's transport pages, 2025-03-26 to 2026-07-28.
+
+use std::{
+    collections::HashMap,
+    error::Error as _,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use reqwest::{
+    Response, StatusCode,
+    header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
+};
+use serde_json::{Value, value::RawValue};
+
+use super::{
+    envelope::{Envelope, as_text, notification_line},
+    headers::{self, ParamHeader},
+    splice::{member, members},
+    sse::Decoder,
+};
+use crate::model::{
+    limits::{HTTP_CONNECT, HTTP_ERROR_BYTES, HTTP_IDLE, STREAM_PAUSE, STREAM_PAUSE_MOST, STREAM_RESUMES},
+    program::Endpoint,
+};
+
+/// One server, and the session with it if it keeps one.
+#[derive(Debug)]
+pub struct HttpClient {
+    http: reqwest::Client,
+    url: String,
+    /// Of every request: those of the config, and what we take.
+    fixed: HeaderMap,
+    limit_bytes: usize,
+    state: Mutex<State>,
+    /// Held while a session is opened anew, so that many calls that find it gone open one.
+    reopening: tokio::sync::Mutex<()>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Set once the server was asked to `initialize`, with that line.
+    greeting: Option<Bytes>,
+    /// The revision agreed on. Legacy only.
+    version: Option<HeaderValue>,
+    session: Option<HeaderValue>,
+    /// Arguments that headers repeat, by tool. Modern only.
+    params: HashMap<String, Vec<ParamHeader>>,
+}
+
+/// Why a line came to nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HttpError {
+    /// It did not reach the server.
+    #[error("it cannot be reached: {0}")]
+    Unreachable(String),
+    /// It was sent, and then the connection failed.
+    #[error("the connection failed: {0}")]
+    Broken(String),
+    /// The server refused it.
+    #[error("it answered with HTTP status {status}{}", text(.body))]
+    Refused {
+        /// The status.
+        status: u16,
+        /// What it said, cut.
+        body: String,
+    },
+    /// The answer is over the limit.
+    #[error("the answer has over {0} bytes")]
+    TooLong(usize),
+    /// The server accepted it, and then gave no answer.
+    #[error("it accepted the request and closed the stream without an answer")]
+    NoAnswer,
+}
+
+fn text(body: &str) -> String {
+    let body = body.trim();
+    if body.is_empty() { String::new() } else { format!(": {body}") }
+}
+
+/// Takes what a server sends, one message a time, in order; says whether the stream is read on.
+pub trait Deliver: Send {
+    /// Takes one message.
+    fn deliver(&mut self, message: Vec<u8>) -> impl Future<Output = bool> + Send;
+}
+
+/// What the headers of a line depend on.
+#[derive(Debug, Default)]
+struct Outline {
+    method: Option<String>,
+    name: Option<String>,
+    version: Option<String>,
+    params: Vec<(String, String)>,
+    is_request: bool,
+}
+
+impl HttpClient {
+    /// Makes a client; nothing is sent yet.
+    ///
+    /// # Errors
+    /// A header or a certificate cannot be used, with the reason.
+    pub fn new(endpoint: &Endpoint, limit_bytes: usize) -> Result<Self, String> {
+        let mut fixed = HeaderMap::new();
+        fixed.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        for (name, value) in &endpoint.headers {
+            let name =
+                HeaderName::try_from(name.as_str()).map_err(|_error| format!("header name `{name}` is invalid"))?;
+            // The value may be a secret, so it is not repeated.
+            let mut value = HeaderValue::try_from(value.as_str())
+                .map_err(|_error| format!("the value of header `{name}` is invalid"))?;
+            value.set_sensitive(true);
+            fixed.insert(name, value);
+        }
+        let mut builder = reqwest::Client::builder()
+            .user_agent(concat!("gatekey/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(HTTP_CONNECT)
+            .pool_idle_timeout(HTTP_IDLE)
+            .tcp_nodelay(true)
+            // A redirect would take headers with secrets, and writes, to another place than the config names.
+            .redirect(reqwest::redirect::Policy::none());
+        if let Some(file) = &endpoint.ca_file {
+            let pem = std::fs::read(file)
+                .map_err(|error| format!("the certificates of `ca-file` cannot be read: {error}"))?;
+            let certificates = reqwest::Certificate::from_pem_bundle(&pem)
+                .map_err(|error| format!("the certificates of `ca-file` are invalid: {error}"))?;
+            builder = builder.tls_certs_merge(certificates);
+        }
+        let http = builder.build().map_err(|error| reason(&error))?;
+        let (state, reopening) = (Mutex::default(), tokio::sync::Mutex::new(()));
+        Ok(Self { http, url: endpoint.url.clone(), fixed, limit_bytes, state, reopening })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing in here can panic half-way through a change.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets which arguments of which tools headers repeat.
+    pub fn set_params(&self, params: HashMap<String, Vec<ParamHeader>>) {
+        self.state().params = params;
+    }
+
+    /// Whether the server was asked to open a session.
+    pub fn is_legacy(&self) -> bool {
+        self.state().greeting.is_some()
+    }
+
+    /// Posts a line and hands on what comes back until its answer is among it. A session that the server has forgotten is
+    /// opened anew and the line is posted again: it was not served.
+    ///
+    /// # Errors
+    /// See [`HttpError`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future closes the connection, by which a modern server learns that nobody waits any more.
+    pub async fn post(&self, line: Bytes, deliver: &mut impl Deliver) -> Result<(), HttpError> {
+        let outline = self.outline(&line);
+        let used = self.state().session.clone();
+        let mut response = self.send(line.clone(), &outline).await?;
+        if response.status() == StatusCode::NOT_FOUND
+            && used.is_some()
+            && outline.method.as_deref() != Some("initialize")
+        {
+            self.reopen(used.as_ref()).await?;
+            response = self.send(line.clone(), &outline).await?;
+        }
+        if outline.method.as_deref() != Some("initialize") {
+            return self.receive(response, &outline, deliver).await;
+        }
+        self.greeted(line, &response);
+        self.receive(response, &outline, &mut Greeting { client: self, deliver }).await
+    }
+
+    async fn send(&self, line: Bytes, outline: &Outline) -> Result<Response, HttpError> {
+        let request = self.http.post(&self.url).headers(self.headers(outline)).body(line);
+        request.send().await.map_err(|error| match error.is_connect() {
+            true => HttpError::Unreachable(reason(&error)),
+            false => HttpError::Broken(reason(&error)),
+        })
+    }
+
+    fn headers(&self, outline: &Outline) -> HeaderMap {
+        let mut all = self.fixed.clone();
+        all.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let mut put = |name: &str, value: &str| {
+            if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(&*headers::encode(value)))
+            {
+                all.insert(name, value);
+            }
+        };
+        if let Some(version) = &outline.version {
+            put(headers::VERSION, version);
+            put(headers::METHOD, outline.method.as_deref().unwrap_or_default());
+            if let Some(name) = &outline.name {
+                put(headers::NAME, name);
+            }
+            for (name, value) in &outline.params {
+                put(name, value);
+            }
+            return all;
+        }
+        self.add_session(&mut all);
+        all
+    }
+
+    fn add_session(&self, all: &mut HeaderMap) {
+        let state = self.state();
+        for (name, value) in [(headers::VERSION, &state.version), (headers::SESSION, &state.session)] {
+            if let Some(value) = value {
+                all.insert(HeaderName::from_static(name), value.clone());
+            }
+        }
+    }
+
+    /// Reads what headers repeat. Lines of the legacy era need nothing but the method.
+    fn outline(&self, line: &[u8]) -> Outline {
+        let Ok(envelope) = Envelope::parse(line) else { return Outline::default() };
+        let mut outline = Outline {
+            method: envelope.method.as_deref().map(str::to_owned),
+            is_request: envelope.method.is_some() && envelope.id.is_some(),
+            ..Outline::default()
+        };
+        if self.is_legacy() {
+            return outline;
+        }
+        let Some(all) = envelope.params.and_then(|params| members(params.get())) else { return outline };
+        let meta = member(&all, "_meta").and_then(|meta| members(meta.value.get())).unwrap_or_default();
+        let text = |raw: &RawValue| as_text(raw).map(|text| text.into_owned());
+        outline.version = member(&meta, super::era::META_VERSION).and_then(|found| text(found.value));
+        let method = outline.method.as_deref().unwrap_or_default();
+        let named = headers::name_member(method).and_then(|key| member(&all, key));
+        outline.name = named.and_then(|found| text(found.value));
+        if let Some(name) = outline.name.as_ref().filter(|_| method == "tools/call")
+            && let Some(annotated) = self.state().params.get(name)
+            && let Some(arguments) = member(&all, "arguments")
+            && let Ok(arguments) = serde_json::from_str::<Value>(arguments.value.get())
+        {
+            let value = |header: &ParamHeader| Some((header.name.clone(), header.value(&arguments)?));
+            outline.params = annotated.iter().filter_map(value).collect();
+        }
+        outline
+    }
+
+    /// The answer to `initialize` names the session.
+    fn greeted(&self, line: Bytes, response: &Response) {
+        let mut state = self.state();
+        state.greeting = Some(line);
+        state.version = None;
+        if response.status().is_success() {
+            state.session = response.headers().get(headers::SESSION).cloned();
+        }
+    }
+
+    /// Opens the session anew, unless another call has done so since `used` was.
+    async fn reopen(&self, used: Option<&HeaderValue>) -> Result<(), HttpError> {
+        let _turn = self.reopening.lock().await;
+        let greeting = {
+            let mut state = self.state();
+            if state.session.as_ref() != used {
+                return Ok(());
+            }
+            (state.session, state.version) = (None, None);
+            state.greeting.clone()
+        };
+        let Some(greeting) = greeting else { return Ok(()) };
+        let outline = Outline { is_request: true, method: Some("initialize".into()), ..Outline::default() };
+        let response = self.send(greeting.clone(), &outline).await?;
+        self.greeted(greeting, &response);
+        self.receive(response, &outline, &mut Greeting { client: self, deliver: &mut Nobody }).await?;
+        let initialized = notification_line("notifications/initialized", None);
+        let outline = Outline::default();
+        let response = self.send(initialized.into(), &outline).await?;
+        self.receive(response, &outline, &mut Nobody).await
+    }
+
+    /// Takes the revision out of the answer to `initialize`; later requests name it.
+    fn agreed(&self, answer: &[u8]) {
+        let version = Envelope::parse(answer).ok().and_then(|envelope| {
+            let result = members(envelope.result?.get())?;
+            as_text(member(&result, "protocolVersion")?.value)?.parse::<HeaderValue>().ok()
+        });
+        if version.is_some() {
+            self.state().version = version;
+        }
+    }
+
+    async fn receive(
+        &self,
+        response: Response,
+        outline: &Outline,
+        deliver: &mut impl Deliver,
+    ) -> Result<(), HttpError> {
+        let status = response.status();
+        let is_stream = has_type(&response, "text/event-stream");
+        if is_stream && status.is_success() {
+            return self.receive_stream(response, outline.is_request, deliver).await;
+        }
+        let is_json = has_type(&response, "application/json");
+        if !status.is_success() && !is_json {
+            let body = self.body(response, HTTP_ERROR_BYTES).await.unwrap_or_default();
+            let body = String::from_utf8_lossy(&body).chars().take(200).collect();
+            return Err(HttpError::Refused { status: status.as_u16(), body });
+        }
+        if status == StatusCode::ACCEPTED || !is_json {
+            return if outline.is_request { Err(HttpError::NoAnswer) } else { Ok(()) };
+        }
+        let body = self.body(response, self.limit_bytes).await?;
+        let messages = one_line_each(body);
+        let is_answer =
+            |message: &[u8]| Envelope::parse(message).is_ok_and(|found| found.id.is_some() && found.method.is_none());
+        // An error that names no request, or a body that is no message, is still why the request came to nothing.
+        if !status.is_success() && !messages.iter().any(|message| is_answer(message)) {
+            let body = messages.concat();
+            let body = String::from_utf8_lossy(&body).chars().take(200).collect();
+            return Err(HttpError::Refused { status: status.as_u16(), body });
+        }
+        for message in messages {
+            deliver.deliver(message).await;
+        }
+        Ok(())
+    }
+
+    async fn body(&self, mut response: Response, limit_bytes: usize) -> Result<Vec<u8>, HttpError> {
+        let expected = response.content_length().and_then(|length| usize::try_from(length).ok()).unwrap_or_default();
+        let mut body = Vec::with_capacity(expected.min(limit_bytes));
+        while let Some(chunk) = response.chunk().await.map_err(|error| HttpError::Broken(reason(&error)))? {
+            if body.len() + chunk.len() > limit_bytes {
+                return Err(HttpError::TooLong(limit_bytes));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body)
+    }
+
+    /// Reads a stream to its end or to the answer. One that ends before is taken up again where the server lets us.
+    async fn receive_stream(
+        &self,
+        first: Response,
+        wants_answer: bool,
+        deliver: &mut impl Deliver,
+    ) -> Result<(), HttpError> {
+        let mut place = Place::default();
+        let mut response = first;
+        let mut n_empty = 0;
+        loop {
+            let n_before = place.n_events;
+            match self.read_stream(response, &mut place, deliver).await {
+                Ok(false) => return Ok(()),
+                Ok(true) if !wants_answer => return Ok(()),
+                Ok(true) if place.last_id.is_none() => return Err(HttpError::NoAnswer),
+                Err(error) if place.last_id.is_none() => return Err(error),
+                Ok(true) | Err(_) => {}
+            }
+            n_empty = if place.n_events > n_before { 0 } else { n_empty + 1 };
+            if n_empty > STREAM_RESUMES {
+                return Err(HttpError::NoAnswer);
+            }
+            tokio::time::sleep(place.pause()).await;
+            response = self.open_stream(&place).await?;
+        }
+    }
+
+    /// Hands on the events of one connection; says whether it ended before whoever takes them had enough.
+    async fn read_stream(
+        &self,
+        mut response: Response,
+        place: &mut Place,
+        deliver: &mut impl Deliver,
+    ) -> Result<bool, HttpError> {
+        let mut decoder = Decoder::new(self.limit_bytes);
+        while let Some(chunk) = response.chunk().await.map_err(|error| HttpError::Broken(reason(&error)))? {
+            for event in decoder.feed(&chunk) {
+                place.n_events += 1;
+                place.last_id = event.id.or(place.last_id.take());
+                place.retry_ms = event.retry_ms.or(place.retry_ms);
+                if !event.data.is_empty() && !deliver.deliver(in_one_line(event.data)).await {
+                    return Ok(false);
+                }
+            }
+            if let Some(size_bytes) = decoder.too_long.pop() {
+                return Err(HttpError::TooLong(size_bytes));
+            }
+        }
+        Ok(true)
+    }
+
+    async fn open_stream(&self, place: &Place) -> Result<Response, HttpError> {
+        let mut all = self.fixed.clone();
+        all.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        self.add_session(&mut all);
+        if let Some(last) = place.last_id.as_deref().and_then(|id| HeaderValue::try_from(id).ok()) {
+            all.insert(HeaderName::from_static(headers::LAST_EVENT), last);
+        }
+        let sent = self.http.get(&self.url).headers(all).send().await;
+        let response = sent.map_err(|error| HttpError::Unreachable(reason(&error)))?;
+        if response.status().is_success() && has_type(&response, "text/event-stream") {
+            return Ok(response);
+        }
+        Err(HttpError::Refused { status: response.status().as_u16(), body: String::new() })
+    }
+
+    /// Hands on what the server sends unasked, for as long as it offers a stream for that. Legacy only.
+    ///
+    /// # Errors
+    /// The server has no such stream, or has no more.
+    ///
+    /// # Cancel safety
+    /// Dropping the future closes the stream.
+    pub async fn listen(&self, deliver: &mut impl Deliver) -> Result<(), HttpError> {
+        let mut place = Place::default();
+        let mut n_failures = 0;
+        loop {
+            let used = self.state().session.clone();
+            match self.open_stream(&place).await {
+                Ok(response) => {
+                    n_failures = 0;
+                    // A stream that breaks is opened anew all the same.
+                    self.read_stream(response, &mut place, deliver).await.ok();
+                }
+                // The session may be opened anew by the next call; the stream belongs to it.
+                Err(HttpError::Refused { status: 404, .. }) if used.is_some() => n_failures += 1,
+                Err(HttpError::Unreachable(_)) => n_failures += 1,
+                Err(error) => return Err(error),
+            }
+            if self.state().session != used {
+                place = Place::default();
+            }
+            let pause = place.pause().saturating_mul(1 << n_failures.min(6));
+            tokio::time::sleep(pause.min(STREAM_PAUSE_MOST)).await;
+        }
+    }
+
+    /// Tells the server that the session is over. Legacy only.
+    ///
+    /// # Cancel safety
+    /// Can be dropped at any time.
+    pub async fn close(&self) {
+        if self.state().session.is_none() {
+            return;
+        }
+        let mut all = self.fixed.clone();
+        self.add_session(&mut all);
+        // Many servers have no use for it; none needs to be waited for.
+        drop(self.http.delete(&self.url).headers(all).send().await);
+    }
+}
+
+/// Where a stream is.
+#[derive(Debug, Default)]
+struct Place {
+    last_id: Option<String>,
+    retry_ms: Option<u64>,
+    n_events: usize,
+}
+
+impl Place {
+    fn pause(&self) -> Duration {
+        self.retry_ms.map_or(STREAM_PAUSE, Duration::from_millis).min(STREAM_PAUSE_MOST)
+    }
+}
+
+/// Takes the revision out of the answer to `initialize` before it is handed on.
+struct Greeting<'a, D> {
+    client: &'a HttpClient,
+    deliver: &'a mut D,
+}
+
+impl<D: Deliver> Deliver for Greeting<'_, D> {
+    async fn deliver(&mut self, message: Vec<u8>) -> bool {
+        self.client.agreed(&message);
+        self.deliver.deliver(message).await
+    }
+}
+
+/// Takes the answers to what we asked only to open a session anew.
+struct Nobody;
+
+impl Deliver for Nobody {
+    async fn deliver(&mut self, message: Vec<u8>) -> bool {
+        Envelope::parse(&message).is_ok_and(|envelope| envelope.method.is_some())
+    }
+}
+
+fn has_type(response: &Response, wanted: &str) -> bool {
+    let given = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    given.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(wanted)
+}
+
+/// A body is a message, or (2025-03-26) a list of them.
+fn one_line_each(body: Vec<u8>) -> Vec<Vec<u8>> {
+    if body.trim_ascii_start().first() == Some(&b'[')
+        && let Ok(batch) = serde_json::from_slice::<Vec<&RawValue>>(&body)
+    {
+        return batch.into_iter().map(|message| in_one_line(message.get().into())).collect();
+    }
+    vec![in_one_line(body)]
+}
+
+/// Line ends in JSON stand between tokens only, so that blanks mean the same.
+fn in_one_line(mut message: Vec<u8>) -> Vec<u8> {
+    if memchr::memchr2(b'\n', b'\r', &message).is_some() {
+        for byte in message.iter_mut().filter(|byte| matches!(**byte, b'\n' | b'\r')) {
+            *byte = b' ';
+        }
+    }
+    message
+}
+
+/// The innermost cause, which says what happened; the address is known and may hold secrets.
+fn reason(error: &reqwest::Error) -> String {
+    let mut innermost: &dyn std::error::Error = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    if innermost.source().is_none() && error.source().is_none() {
+        return if error.is_timeout() { "no answer in time".into() } else { "the request failed".into() };
+    }
+    innermost.to_string()
+}
