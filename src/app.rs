@@ -123,7 +123,9 @@ impl App {
     /// Must run to its end, or answers that are on their way are lost.
     pub async fn serve(&self, principal: Principal, input: Input, output: Output, stop: impl Future<Output = ()>) {
         let outbox = Arc::new(Outbox::new(CLIENT_QUEUE_BYTES));
-        let session = Arc::new(Session::new(Arc::clone(&outbox), principal));
+        let mut session = Session::new(Arc::clone(&outbox), principal);
+        session.is_alone = true;
+        let session = Arc::new(session);
         let mut writer = JoinSet::new();
         writer.spawn(async move {
             if let Err(error) = outbox.write_to(output).await {

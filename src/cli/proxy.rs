@@ -10,7 +10,7 @@ use super::{
     output::note,
     setup::{Prepared, block_on, guard, prepare},
 };
-use crate::{app::App, config::Http, front::Front, model::principal::Principal, wire::stdio};
+use crate::{app::App, config::Http, front::Front, model::principal::Principal, wire::{era::Era, stdio}};
 
 pub(super) fn run(args: &Proxy) -> Result<Exit, Failed> {
     let Prepared { config, findings, principal } = prepare(&args.setup)?;
@@ -77,7 +77,8 @@ async fn listen(
     let found = tokio::net::lookup_host(address).await.map_err(|error| wrong(&error))?.next();
     let socket = found.ok_or_else(|| wrong(&"there is no such address"))?;
     // Clients are known by what they ask themselves; whatever any of them can do, an upstream may ask for.
-    app.pool.introduce(r#"{"sampling":{},"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true}}"#);
+    let all = r#"{"sampling":{},"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true}}"#;
+    app.pool.introduce(Era::Modern, all);
     let front = Front::bind(socket, std::sync::Arc::clone(&app.gateway), principal, options, limit_bytes).await;
     let front = front.map_err(|error| wrong(&error))?;
     note(&format!("gatekey listens on http://{}/mcp", front.address()?));

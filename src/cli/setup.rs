@@ -10,7 +10,7 @@ use crate::{
     app::App,
     config::{Config, Environment, Loaded, Rule, choose, load_file},
     model::{diagnostic::Diagnostic, name::did_you_mean, principal::Principal},
-    wire::guard::Guard,
+    wire::{era::Era, guard::Guard},
 };
 
 /// What a command starts with.
@@ -95,7 +95,7 @@ pub(super) fn guard() -> Option<Guard> {
 /// Starts the upstreams for a command that only looks at them.
 pub(super) fn start(config: Config) -> Result<App, Failed> {
     let app = App::start(config, guard())?;
-    app.pool.introduce("{}");
+    app.pool.introduce(Era::Modern, "{}");
     Ok(app)
 }
 

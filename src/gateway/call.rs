@@ -14,7 +14,7 @@ use crate::{
     config::Intent,
     gate::policy::Decision,
     model::{
-        limits::{RESTART_WAIT, SCHEMA_HINT_BYTES},
+        limits::{CONNECT_WAIT, RESTART_WAIT, SCHEMA_HINT_BYTES},
         name::SkillName,
         tool::Effect,
     },
@@ -70,14 +70,15 @@ impl Gateway {
     /// # Errors
     /// What the gate refused, for the model to read; the client is not answered yet.
     pub(super) fn try_call(self: &Arc<Self>, request: &Request<'_>, call: Call<'_>) -> Result<(), ToolError> {
-        let (tool, link) = self.decide(request, call)?;
+        let tool = self.decide(request, call)?;
+        let link = self.connection(request, tool.upstream_index);
         match link.peer() {
-            Some(peer) => self.forward(request, call, tool, link, &peer),
-            None if request.has_waited => Err(self.refused(request, call, Decision::Unavailable, Some(link))),
+            Some(peer) => self.forward(request, call, tool, &link, &peer),
+            None if request.has_waited => Err(self.refused(request, call, Decision::Unavailable, Some(&link))),
             None => {
                 // It is just starting again. When it is there the gate is asked anew: much may have changed.
-                let link = Arc::clone(link);
-                self.later(request, async move { drop(link.wait_ready(RESTART_WAIT).await) });
+                let most = if link.owner().is_some() { CONNECT_WAIT } else { RESTART_WAIT };
+                self.later(request, async move { drop(link.wait_ready(most).await) });
                 Ok(())
             }
         }
@@ -88,14 +89,14 @@ impl Gateway {
         &'a self,
         request: &'a Request<'_>,
         call: Call<'_>,
-    ) -> Result<(&'a Registered, &'a Arc<Link>), ToolError> {
+    ) -> Result<&'a Registered, ToolError> {
         let snapshot = &request.snapshot;
         let position = snapshot.registry.position(call.tool);
         let link = position.and_then(|position| self.link_of(snapshot, position));
         let is_available = link.is_some_and(|link| link.is_available());
         let standing = position.and_then(|position| snapshot.standing(position, call.open, is_available));
         let decision = snapshot.policy.decide(&request.session.principal, standing.as_ref());
-        let (Decision::Allow, Some(position), Some(link)) = (decision, position, link) else {
+        let (Decision::Allow, Some(position)) = (decision, position) else {
             return Err(self.refused(request, call, decision, link));
         };
         let tool = &snapshot.registry.tools()[position];
@@ -109,7 +110,7 @@ impl Gateway {
                 self.tell(request.session, request.to);
             }
         }
-        Ok((tool, link))
+        Ok(tool)
     }
 
     fn link_of(&self, snapshot: &Snapshot, position: usize) -> Option<&Arc<Link>> {

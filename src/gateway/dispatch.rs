@@ -51,9 +51,11 @@ pub(super) struct Request<'a> {
     pub(super) id: Box<str>,
     pub(super) params: Params<'a>,
     /// The whole line, to take the request up again after a wait.
-    line: &'a [u8],
+    pub(super) line: &'a [u8],
     /// Whether it has waited already; it must be answered now.
     pub(super) has_waited: bool,
+    /// How often the client was asked for input to it.
+    pub(super) n_rounds: usize,
 }
 
 impl Request<'_> {
@@ -102,6 +104,7 @@ impl Gateway {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(&session.id);
         self.pool.each_peer(|peer| peer.cancel_all(session.id));
         self.no_client(session);
+        self.pool.end_own(session.id);
         self.resubscribe();
     }
 
@@ -190,7 +193,7 @@ impl Gateway {
         envelope: &Envelope<'_>,
     ) {
         match envelope.kind() {
-            Kind::Request { .. } => self.requested(session, to, line, envelope, false),
+            Kind::Request { .. } => self.requested(session, to, line, envelope, false, 0),
             Kind::Notification { method } => self.notified(session, method, line, envelope),
             Kind::Response { .. } => {
                 // Answers something that an upstream asked; others are noise.
@@ -209,6 +212,7 @@ impl Gateway {
         line: &[u8],
         envelope: &Envelope<'_>,
         has_waited: bool,
+        n_rounds: usize,
     ) {
         let Kind::Request { id, method } = envelope.kind() else { return };
         let id = id_key(id);
@@ -224,14 +228,14 @@ impl Gateway {
                 return to.answer(error_line(&id, UNSUPPORTED_VERSION, "unsupported protocol version", Some(&data)));
             }
         };
-        let request = Request { session, to, snapshot: self.store.load(), era, id, params, line, has_waited };
+        let request = Request { session, to, snapshot: self.store.load(), era, id, params, line, has_waited, n_rounds };
         self.serve_request(&request, method);
     }
 
     /// Takes a request up again when `wait` is over, unless it was cancelled in between.
     pub(super) fn later(self: &Arc<Self>, request: &Request<'_>, wait: impl Future<Output = ()> + Send + 'static) {
         let (gateway, session, to) = (Arc::clone(self), Arc::clone(request.session), Arc::clone(request.to));
-        let (id, line) = (request.id.clone(), request.line.to_owned());
+        let (id, line, n_rounds) = (request.id.clone(), request.line.to_owned(), request.n_rounds);
         session.state().begin_wait(&id);
         let owner = Arc::clone(&session);
         owner.spawn(async move {
@@ -239,7 +243,7 @@ impl Gateway {
             // On its own line, so that the lock is free again.
             let is_wanted = session.state().end_wait(&id);
             if let (true, Ok(envelope)) = (is_wanted, Envelope::parse(&line)) {
-                gateway.requested(&session, &to, &line, &envelope, true);
+                gateway.requested(&session, &to, &line, &envelope, true, n_rounds);
             }
         });
     }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use super::dispatch::Gateway;
+use super::{dispatch::Gateway, inputs::Unfinished};
 use crate::{
     model::principal::Principal,
     wire::{
-        envelope::{Envelope, as_text, error_line, json_text},
-        era::{Era, INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND},
+        envelope::{Envelope, as_text, json_text},
+        era::{Era, INVALID_PARAMS, RESOURCE_NOT_FOUND},
         peer::Finish,
         splice::{Edits, Member, member, members},
     },
@@ -33,6 +33,18 @@ pub(super) struct Finishing {
     pub(super) renamed: Option<(String, String)>,
     /// Who asks.
     pub(super) principal: Principal,
+    /// What is asked anew with a legacy client's input, where a modern upstream wants any.
+    pub(super) unfinished: Option<Unfinished>,
+}
+
+/// Whether an upstream asks for input instead of answering.
+fn wants_input(line: &[u8]) -> bool {
+    let is_so = || {
+        let envelope = Envelope::parse(line).ok()?;
+        let all = members(envelope.result?.get())?;
+        Some(as_text(member(&all, "resultType")?.value)? == "input_required")
+    };
+    is_so().unwrap_or(false)
 }
 
 impl Finishing {
@@ -43,8 +55,12 @@ impl Finishing {
         is_needed.then(|| Finish(Box::new(move |line| self.apply(line))))
     }
 
-    fn apply(&self, line: Vec<u8>) -> Vec<u8> {
-        self.changed(&line).unwrap_or(line)
+    fn apply(mut self, line: Vec<u8>) -> Option<Vec<u8>> {
+        if let Some(unfinished) = self.unfinished.take_if(|_| wants_input(&line)) {
+            unfinished.ask(self.gateway, line);
+            return None;
+        }
+        Some(self.changed(&line).unwrap_or(line))
     }
 
     fn changed(&self, line: &[u8]) -> Option<Vec<u8>> {
@@ -55,12 +71,6 @@ impl Finishing {
             (Some(error), _) => self.change_error(error, &mut edits)?,
             (None, Some(result)) => {
                 let all = members(result.get())?;
-                let kind = member(&all, "resultType").and_then(|kind| as_text(kind.value));
-                if self.to == Era::Legacy && kind.as_deref() == Some("input_required") {
-                    let message =
-                        "the server asks for input in a way that only clients of revision 2026-07-28 can give";
-                    return Some(error_line(envelope.id?.get(), INTERNAL_ERROR, message, None));
-                }
                 self.change_result(result, &all, &mut edits);
             }
             (None, None) => return None,

@@ -24,7 +24,7 @@ impl Gateway {
         let texts = catalogue::texts(&request.snapshot, &request.session.principal);
         let capabilities = request.params.raw("capabilities").map_or("{}", |raw| raw.get());
         request.session.state().initialize(Some(capabilities));
-        self.pool.introduce(capabilities);
+        self.pool.introduce(Era::Legacy, capabilities);
         request.answer(json!({
             "protocolVersion": version,
             "capabilities": self.capabilities(Era::Legacy),
@@ -35,7 +35,7 @@ impl Gateway {
 
     pub(super) fn discover(&self, request: &Request<'_>) {
         let texts = catalogue::texts(&request.snapshot, &request.session.principal);
-        self.pool.introduce("{}");
+        self.pool.introduce(Era::Modern, "{}");
         request.answer(json!({
             "supportedVersions": [MODERN],
             "capabilities": self.capabilities(Era::Modern),
@@ -94,6 +94,7 @@ impl Gateway {
         };
         request.session.state().log_level = Some(wanted);
         self.tell_log_level();
+        self.pool.tell_own(request.session.id, "logging/setLevel", &json!({"level": wanted.as_str()}).to_string());
         request.answer(json!({}));
     }
 

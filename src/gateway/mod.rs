@@ -7,6 +7,7 @@ mod dispatch;
 mod error;
 mod finish;
 mod hello;
+mod inputs;
 mod list;
 mod meta;
 mod notify;

@@ -113,7 +113,7 @@ fn listed(offering: Offering, offer: &Offer, exposed: &str, origin: Option<&str>
 }
 
 /// `_meta` key by which we say which upstream something is of, and by which a client may say which it means.
-pub(super) const ORIGIN: &str = "gatekey.dev/upstream";
+pub(super) const ORIGIN: &str = "gatekey/upstream";
 
 fn qualified(offering: Offering, upstream: &str, key: &str) -> String {
     match offering {

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use crate::wire::{
-    envelope::as_text,
-    era::{META_CAPABILITIES, META_CLIENT, META_VERSION, MODERN},
+    envelope::{as_text, json_text},
+    era::{META_CAPABILITIES, META_CLIENT, META_LOG_LEVEL, META_VERSION, MODERN},
     splice::{Edits, Member, member, members},
 };
 
@@ -32,6 +32,10 @@ pub(super) struct Rewrite<'a> {
     pub(super) from_modern: bool,
     /// Whether the upstream is.
     pub(super) to_modern: bool,
+    /// What a legacy client said that it can do, for a modern upstream, as JSON.
+    pub(super) capabilities: Option<&'a str>,
+    /// The log messages that a legacy client wants, for a modern upstream.
+    pub(super) log_level: Option<&'a str>,
 }
 
 impl<'a> Params<'a> {
@@ -106,15 +110,18 @@ impl<'a> Params<'a> {
             (true, false) => {
                 edits.remove(&self.meta, |key| [META_VERSION, META_CLIENT, META_CAPABILITIES].contains(&key));
             }
-            (false, true) => self.add_meta(&mut edits),
+            (false, true) => self.add_meta(&mut edits, rewrite),
             _ => {}
         }
         edits.apply()
     }
 
-    fn add_meta(&self, edits: &mut Edits<'_>) {
+    fn add_meta(&self, edits: &mut Edits<'_>, rewrite: Rewrite<'_>) {
         let client = format!(r#"{{"name":"gatekey","version":"{}"}}"#, env!("CARGO_PKG_VERSION"));
-        let own = [(META_VERSION, format!("\"{MODERN}\"")), (META_CLIENT, client), (META_CAPABILITIES, "{}".into())];
+        let capabilities = rewrite.capabilities.unwrap_or("{}").to_owned();
+        let mut own =
+            vec![(META_VERSION, format!("\"{MODERN}\"")), (META_CLIENT, client), (META_CAPABILITIES, capabilities)];
+        own.extend(rewrite.log_level.map(|level| (META_LOG_LEVEL, json_text(level))));
         match self.raw("_meta").filter(|meta| meta.get().starts_with('{')) {
             Some(meta) => {
                 for (key, value) in own {
@@ -165,6 +172,8 @@ mod tests {
         strips_intent: false,
         from_modern: false,
         to_modern: false,
+        capabilities: None,
+        log_level: None,
     };
 
     #[test]

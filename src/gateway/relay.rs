@@ -11,13 +11,15 @@ use super::{
     dispatch::{Gateway, Request, no_method},
     error::Denied,
     finish::Finishing,
+    inputs::Unfinished,
     offers::{Found, ORIGIN, distinct},
     params::Rewrite,
 };
 use crate::{
     config::BeyondTools,
     gate::policy::{Decision, Standing},
-    model::limits::{CACHE_MS, RESTART_WAIT},
+    model::limits::{CACHE_MS, CONNECT_WAIT, RESTART_WAIT},
+    session::LogLevel,
     upstream::{Link, Offering},
     wire::{
         envelope::{as_text, json_text, request_line, result_line},
@@ -245,7 +247,13 @@ impl Gateway {
         if decision != Decision::Allow {
             return self.deny(request, decision, link, &exposed);
         }
-        let Some(peer) = link.peer() else { return self.deny(request, Decision::Unavailable, link, &exposed) };
+        let link = self.connection(request, found.upstream);
+        let Some(peer) = link.peer() else {
+            if request.has_waited {
+                return self.deny(request, Decision::Unavailable, &link, &exposed);
+            }
+            return self.later(request, async move { drop(link.wait_ready(CONNECT_WAIT).await) });
+        };
         let renamed = (exposed != found.original).then(|| (exposed.clone(), found.original.clone()));
         let outgoing = Outgoing {
             upstream: found.upstream,
@@ -259,9 +267,25 @@ impl Gateway {
                 "resources/read" | "resources/directory/read" | "skills/get" | "completion/complete" | "tasks/get"
             ),
         };
-        if self.send(request, link, &peer, outgoing).is_err() {
-            self.deny(request, Decision::Unavailable, link, &exposed);
+        if self.send(request, &link, &peer, outgoing).is_err() {
+            self.deny(request, Decision::Unavailable, &link, &exposed);
         }
+    }
+
+    /// The connection for a request: a session of the older era that can be asked something gets its own where the
+    /// upstream may ask.
+    pub(super) fn connection(&self, request: &Request<'_>, upstream: usize) -> Arc<Link> {
+        let link = &self.pool.links()[upstream];
+        if request.era == Era::Legacy && !request.session.is_alone && link.is_for_one() {
+            let capabilities = request.session.state().capabilities.clone();
+            let own = capabilities.filter(|said| asks_back(said)).and_then(|said| {
+                self.pool.open_own(upstream, request.session.id, &said)
+            });
+            if let Some(own) = own {
+                return own;
+            }
+        }
+        Arc::clone(link)
     }
 
     /// Whether the caller may use something of an upstream that is no tool: the same decision as for tools. Patterns of
@@ -317,6 +341,20 @@ impl Gateway {
         let from = link.era();
         let rewrite = Rewrite { from_modern: request.era == Era::Modern, to_modern: from == Era::Modern, ..rewrite };
         let is_cached = method == "resources/read";
+        let is_bridged = request.era == Era::Legacy && from == Era::Modern;
+        let unfinished = is_bridged.then(|| Unfinished {
+            session: Arc::clone(request.session),
+            to: Arc::clone(request.to),
+            line: request.line.to_owned(),
+            n_rounds: request.n_rounds,
+        });
+        let (capabilities, log_level) = if is_bridged {
+            let state = request.session.state();
+            (state.capabilities.clone(), state.log_level)
+        } else {
+            (None, None)
+        };
+        let rewrite = Rewrite { capabilities: capabilities.as_deref(), log_level: log_level.map(LogLevel::as_str), ..rewrite };
         let finishing = Finishing {
             gateway: Arc::clone(self),
             upstream,
@@ -326,6 +364,7 @@ impl Gateway {
             may_be_task: method == "tools/call" && link.has_tasks(),
             renamed,
             principal: request.session.principal.clone(),
+            unfinished,
         };
         let now = Instant::now();
         let idle = link.config().call_idle;
@@ -345,6 +384,12 @@ impl Gateway {
         };
         peer.relay(relay, |id| request_line(id, method, &request.params.rewritten(rewrite, id)))
     }
+}
+
+/// Whether a client said that it can be asked anything.
+fn asks_back(capabilities: &str) -> bool {
+    let said: serde_json::Value = serde_json::from_str(capabilities).unwrap_or_default();
+    ["sampling", "elicitation", "roots"].iter().any(|name| said.get(name).is_some())
 }
 
 /// No upstream has a resource of this URI.

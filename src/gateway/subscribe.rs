@@ -83,7 +83,6 @@ impl Gateway {
         }
         let Some(found) = self.find_uri(&uri) else { return not_there(request, &uri) };
         let may_use = self.may_use(request, found.upstream, &uri, &found.original);
-        let link = &self.pool.links()[found.upstream];
         if method == "resources/subscribe" {
             if may_use == Decision::Allow {
                 request.session.state().subscribed.insert(uri.as_ref().into());
@@ -92,7 +91,8 @@ impl Gateway {
             request.session.state().subscribed.remove(uri.as_ref());
         }
         let is_wanted = self.wanted_of(found.upstream).contains(&found.original);
-        if link.era() == Era::Legacy && (method == "resources/subscribe" || !is_wanted) {
+        let is_legacy = self.connection(request, found.upstream).era() == Era::Legacy;
+        if is_legacy && (method == "resources/subscribe" || !is_wanted) {
             self.about_uri(request, method, &[]);
         } else {
             request.answer(json!({}));
@@ -110,7 +110,7 @@ impl Gateway {
     /// By the upstream's own URIs.
     fn wanted_of(&self, upstream: usize) -> BTreeSet<String> {
         let mut wanted = BTreeSet::new();
-        for session in self.sessions() {
+        for session in self.sessions().into_iter().filter(|session| !self.pool.has_own(upstream, session.id)) {
             let state = session.state();
             let of_listeners = state.listeners.iter().flat_map(|listener| &listener.resources);
             for uri in state.subscribed.iter().chain(of_listeners) {

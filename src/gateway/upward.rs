@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 use tracing::debug;
 
@@ -29,7 +29,10 @@ impl Clients for Gateway {
 
     fn asked(&self, link: &Arc<Link>, message: &Message<'_>) {
         let (Some(id), Some(method)) = (message.envelope.id, message.envelope.method.as_deref()) else { return };
-        let refusal = match self.asked_client(message, method) {
+        if let Some(shared) = self.pool.links().get(link.index()) {
+            shared.note_question();
+        }
+        let refusal = match self.asked_client(link, message, method) {
             Some((session, to)) if can(&session, method) => {
                 message.peer.hold(session.id);
                 if pass_question(link, &session, &to, message) {
@@ -47,7 +50,9 @@ impl Clients for Gateway {
     fn told(&self, link: &Arc<Link>, message: &Message<'_>) {
         let method = message.envelope.method.as_deref().unwrap_or_default();
         match method {
-            "notifications/message" => self.log_message(message),
+            "notifications/message" => self.log_message(link, message),
+            // Of a session's own connection; the shared one says the same.
+            "notifications/resources/list_changed" | "notifications/prompts/list_changed" if link.owner().is_some() => {}
             "notifications/resources/list_changed" => {
                 link.forget(Offering::Resources);
                 link.forget(Offering::Templates);
@@ -61,14 +66,17 @@ impl Clients for Gateway {
             "notifications/cancelled" => self.question_cancelled(message),
             "notifications/tasks" | "notifications/tasks/status" => self.task_changed(message),
             _ => {
-                for caller in self.recipients(message) {
+                for caller in self.recipients(link, message) {
                     caller.to.put(message.line.to_owned());
                 }
             }
         }
     }
 
-    fn connected(&self, link: &Arc<Link>, _peer: &Arc<Peer>) {
+    fn connected(&self, link: &Arc<Link>, peer: &Arc<Peer>) {
+        if let Some(owner) = link.owner() {
+            return self.own_connected(link, peer, owner);
+        }
         let was_known = [Offering::Resources, Offering::Prompts].map(|offering| link.known(offering).is_some());
         for offering in [Offering::Resources, Offering::Templates, Offering::Prompts, Offering::Skills] {
             link.forget(offering);
@@ -92,7 +100,7 @@ impl Clients for Gateway {
 impl Gateway {
     /// The client that a question is for: whose request it came with; else the only one that waits for this upstream;
     /// else the only one there is.
-    fn asked_client(&self, message: &Message<'_>, method: &str) -> Option<(Arc<Session>, Arc<Outbox>)> {
+    fn asked_client(&self, link: &Link, message: &Message<'_>, method: &str) -> Option<(Arc<Session>, Arc<Outbox>)> {
         let with_session = |caller: Caller| Some((self.session(caller.session)?, caller.to));
         if let Some(id) = message.about
             && let Some(caller) = message.peer.caller(id)
@@ -101,6 +109,11 @@ impl Gateway {
         }
         let mut callers = message.peer.callers();
         match callers.len() {
+            0 if link.owner().is_some() => {
+                let session = self.session(link.owner()?)?;
+                let to = Arc::clone(session.outbox());
+                Some((session, to))
+            }
             0 => {
                 let mut able = self.sessions().into_iter().filter(|session| can(session, method));
                 let only = able.next().filter(|_| able.next().is_none())?;
@@ -112,12 +125,30 @@ impl Gateway {
         }
     }
 
+    /// A new connection of a session's own is told what the session said before.
+    fn own_connected(&self, link: &Link, peer: &Peer, owner: u64) {
+        let Some(session) = self.session(owner) else { return };
+        let (level, subscribed) = {
+            let state = session.state();
+            (state.log_level, state.subscribed.clone())
+        };
+        if let Some(level) = level.filter(|_| link.capabilities().get("logging").is_some()) {
+            peer.tell("logging/setLevel", &json!({"level": level.as_str()}).to_string());
+        }
+        for found in subscribed.iter().filter_map(|uri| self.find_uri(uri)).filter(|found| found.upstream == link.index()) {
+            peer.tell("resources/subscribe", &json!({"uri": found.original}).to_string());
+        }
+    }
+
     /// Those whom a message is for that says nothing of that itself.
-    fn recipients(&self, message: &Message<'_>) -> Vec<Caller> {
+    fn recipients(&self, link: &Link, message: &Message<'_>) -> Vec<Caller> {
         if let Some(id) = message.about {
             return message.peer.caller(id).into_iter().collect();
         }
         let callers = message.peer.callers();
+        if let Some(owner) = link.owner().filter(|_| callers.is_empty()) {
+            return self.session(owner).map(|session| unasked(&session)).into_iter().collect();
+        }
         if callers.len() == 1 {
             return callers;
         }
@@ -132,16 +163,14 @@ impl Gateway {
         if !is_one_principal || meant.len() < callers.len() {
             return Vec::new();
         }
-        let unasked =
-            |session: &Arc<Session>| Caller { session: session.id, to: Arc::clone(session.outbox()), takes_log: true };
-        if callers.is_empty() { meant.into_iter().map(unasked).collect() } else { callers }
+        if callers.is_empty() { meant.into_iter().map(|session| unasked(session)).collect() } else { callers }
     }
 
     /// Each client gets the messages of the severity that it asked for.
-    fn log_message(&self, message: &Message<'_>) {
+    fn log_message(&self, link: &Link, message: &Message<'_>) {
         let params: Value = parsed(message.envelope);
         let level = params["level"].as_str().and_then(LogLevel::parse);
-        for caller in self.recipients(message).into_iter().filter(|caller| caller.takes_log) {
+        for caller in self.recipients(link, message).into_iter().filter(|caller| caller.takes_log) {
             let wanted = self.session(caller.session).and_then(|session| session.state().log_level);
             if wanted.is_none() || level.is_none() || level >= wanted {
                 caller.to.put(message.line.to_owned());
@@ -167,8 +196,7 @@ impl Gateway {
         let all = members(params.get()).unwrap_or_default();
         let Some(uri) = member(&all, "uri") else { return };
         let original = crate::wire::envelope::as_text(uri.value).unwrap_or_default();
-        let links = self.pool.links();
-        let Some(upstream) = links.iter().position(|other| Arc::ptr_eq(other, link)) else { return };
+        let upstream = link.index();
         let exposed = self.expose_uri(upstream, &original);
         let line = |subscription: Option<&str>| {
             let mut edits = Edits::new(params.get());
@@ -187,7 +215,11 @@ impl Gateway {
             }
             notification_line(RESOURCE_UPDATED, Some(&edits.apply()))
         };
-        for session in self.sessions() {
+        let is_meant = |session: &Arc<Session>| match link.owner() {
+            Some(owner) => session.id == owner,
+            None => !self.pool.has_own(upstream, session.id),
+        };
+        for session in self.sessions().into_iter().filter(is_meant) {
             let state = session.state();
             if state.subscribed.contains(exposed.as_str()) {
                 session.outbox().put(line(None));
@@ -231,12 +263,16 @@ impl Gateway {
     }
 }
 
+fn unasked(session: &Arc<Session>) -> Caller {
+    Caller { session: session.id, to: Arc::clone(session.outbox()), takes_log: true }
+}
+
 fn parsed(envelope: &Envelope<'_>) -> Value {
     envelope.params.and_then(|params| serde_json::from_str(params.get()).ok()).unwrap_or_default()
 }
 
 /// Whether the client of a session said that it answers such questions. Those that we know nothing of are its own matter.
-fn can(session: &Session, method: &str) -> bool {
+pub(super) fn can(session: &Session, method: &str) -> bool {
     let needed = match method {
         "sampling/createMessage" => "sampling",
         "elicitation/create" => "elicitation",

@@ -57,6 +57,12 @@ pub const HEADER_WAIT: Duration = Duration::from_secs(30);
 /// Pause after a connection could not be accepted.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
+/// Connections to one upstream that sessions have for themselves; further sessions share one. Each may be a process.
+pub const OWN_CONNECTIONS: usize = 256;
+
+/// An upstream may ask for input this often during one call.
+pub const INPUT_ROUNDS: usize = 16;
+
 /// URIs that are remembered because a result named them and no list did.
 pub const SEEN_URIS: usize = 10_000;
 /// Tasks that are remembered with their upstream.
@@ -103,6 +109,8 @@ pub const START_WAIT: Duration = Duration::from_millis(2_000);
 /// A call to an upstream that is just starting again waits this long for it.
 pub const RESTART_WAIT: Duration = Duration::from_millis(900);
 
+/// A call for which a connection is opened waits this long for it.
+pub const CONNECT_WAIT: Duration = Duration::from_secs(10);
 /// Loading a skill whose upstream is still starting waits this long for its tools.
 pub const LOAD_WAIT: Duration = Duration::from_secs(10);
 

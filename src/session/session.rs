@@ -30,6 +30,8 @@ pub struct Session {
     pub client: Peer,
     /// Who is behind it.
     pub principal: Principal,
+    /// Whether it is the only one there can be, so that it shares upstreams with nobody.
+    pub is_alone: bool,
     /// The skill whose endpoint it came to; its tools are open and listed.
     pub own_skill: Option<SkillName>,
     state: Mutex<State>,
@@ -103,7 +105,7 @@ impl Session {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let id = LAST.fetch_add(1, Ordering::Relaxed) + 1;
         let (client, state, tasks) = (Peer::over(outbox), Mutex::default(), Mutex::default());
-        Self { id, client, principal, own_skill: None, state, tasks }
+        Self { id, client, principal, is_alone: false, own_skill: None, state, tasks }
     }
 
     /// Where what nobody asked for goes.

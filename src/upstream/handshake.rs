@@ -108,15 +108,25 @@ pub(super) async fn greet(
     peer: &Peer,
     memory: Memory,
     most: Duration,
-    client: &watch::Sender<Option<Arc<str>>>,
+    client: &watch::Sender<Option<Introduced>>,
 ) -> Result<Hello, HandshakeError> {
     match memory {
         Memory::Known(Era::Legacy) => initialize(peer, most, client).await,
-        Memory::Known(Era::Modern) | Memory::Unknown => probe(peer, most, client).await,
+        Memory::Known(Era::Modern) => probe(peer, most, client).await,
+        Memory::Unknown => {
+            // A server that speaks both eras best speaks the client's, so that nothing must be translated.
+            let is_legacy = introduced(client).await.is_some_and(|client| client.era == Era::Legacy);
+            match if is_legacy { initialize(peer, most, client).await } else { probe(peer, most, client).await } {
+                Err(HandshakeError::Refused(_) | HandshakeError::Version(_) | HandshakeError::Shape(_)) if is_legacy => {
+                    probe(peer, most, client).await
+                }
+                greeted => greeted,
+            }
+        }
     }
 }
 
-async fn probe(peer: &Peer, most: Duration, client: &watch::Sender<Option<Arc<str>>>) -> Result<Hello, HandshakeError> {
+async fn probe(peer: &Peer, most: Duration, client: &watch::Sender<Option<Introduced>>) -> Result<Hello, HandshakeError> {
     let request = params(Era::Modern, None);
     let discover = peer.call("server/discover", &request, most);
     tokio::pin!(discover);
@@ -170,9 +180,10 @@ fn discovered(answer: Result<Reply, CallError>) -> Result<Option<Hello>, Handsha
 async fn initialize(
     peer: &Peer,
     most: Duration,
-    client: &watch::Sender<Option<Arc<str>>>,
+    client: &watch::Sender<Option<Introduced>>,
 ) -> Result<Hello, HandshakeError> {
-    let capabilities = client_capabilities(client).await;
+    let client = introduced(client).await;
+    let capabilities = client.as_ref().map_or("{}", |client| &*client.capabilities);
     let request = format!(
         r#"{{"protocolVersion":"{LEGACY}","capabilities":{capabilities},"clientInfo":{{"name":"gatekey","version":"{}"}}}}"#,
         env!("CARGO_PKG_VERSION")
@@ -194,13 +205,20 @@ async fn initialize(
     Ok(hello(Era::Legacy, said))
 }
 
-/// What the client can do is what an upstream of the older era is told; it asks for nothing else. A client that says
-/// nothing for a while can do nothing.
-async fn client_capabilities(client: &watch::Sender<Option<Arc<str>>>) -> Arc<str> {
+/// The client, as far as upstreams are told. One that says nothing for a while can do nothing.
+#[derive(Debug, Clone)]
+pub(super) struct Introduced {
+    /// How it speaks.
+    pub(super) era: Era,
+    /// What it can do, as JSON.
+    pub(super) capabilities: Arc<str>,
+}
+
+/// Waits for the client; upstreams must not wait for one that is in no hurry.
+async fn introduced(client: &watch::Sender<Option<Introduced>>) -> Option<Introduced> {
     let mut client = client.subscribe();
     let known = timeout(CLIENT_SILENCE, client.wait_for(Option::is_some)).await;
-    let known = known.ok().and_then(Result::ok).and_then(|known| known.clone());
-    known.unwrap_or_else(|| "{}".into())
+    known.ok().and_then(Result::ok).and_then(|known| known.clone())
 }
 
 fn hello(era: Era, said: Introduction) -> Hello {

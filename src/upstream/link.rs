@@ -19,7 +19,7 @@ use tracing::{debug, info, warn};
 
 use super::{
     clients::Clients,
-    handshake::{HandshakeError, Hello, Memory, greet},
+    handshake::{HandshakeError, Hello, Introduced, Memory, greet},
     lists::list_tools,
     offers::{Offer, Offering},
 };
@@ -96,16 +96,22 @@ pub(super) struct Shared {
     pub(super) changes: watch::Sender<u64>,
     /// Set before the first link runs.
     pub(super) clients: OnceLock<Arc<dyn Clients>>,
-    /// What legacy upstreams are told that the client can do, as JSON, once that is known.
-    pub(super) capabilities: watch::Sender<Option<Arc<str>>>,
+    /// The client, once it is known.
+    pub(super) client: watch::Sender<Option<Introduced>>,
     pub(super) guard: Option<Arc<Guard>>,
     pub(super) line_limit_bytes: usize,
 }
 
-/// One upstream.
+/// One connection to an upstream: the one that all clients share, or one of a session's own.
 #[derive(Debug)]
 pub struct Link {
     config: Upstream,
+    /// Position of the upstream in the config.
+    index: usize,
+    /// The session whose own it is, and its client.
+    owner: Option<(u64, watch::Sender<Option<Introduced>>)>,
+    /// Whether the upstream asked clients anything, or cannot be spoken to in the older era.
+    habits: Mutex<Habits>,
     view: Mutex<View>,
     /// Set while it takes calls.
     peer: ArcSwapOption<Peer>,
@@ -120,6 +126,13 @@ pub struct Link {
     pub(super) list_changed: Notify,
     /// Lines that were no messages.
     pub(super) n_noise: AtomicUsize,
+}
+
+/// What an upstream was seen to do.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Habits {
+    pub(super) asks: bool,
+    pub(super) is_modern_only: bool,
 }
 
 /// How one run of the server ended.
@@ -137,7 +150,12 @@ impl Ended {
 }
 
 impl Link {
-    pub(super) fn new(config: Upstream, shared: Arc<Shared>) -> Self {
+    pub(super) fn new(
+        config: Upstream,
+        index: usize,
+        owner: Option<(u64, watch::Sender<Option<Introduced>>)>,
+        shared: Arc<Shared>,
+    ) -> Self {
         let view = View {
             phase: Phase::Starting,
             era: None,
@@ -148,6 +166,9 @@ impl Link {
         };
         Self {
             config,
+            index,
+            owner,
+            habits: Mutex::default(),
             view: Mutex::new(view),
             peer: ArcSwapOption::empty(),
             remote: ArcSwapOption::empty(),
@@ -162,6 +183,26 @@ impl Link {
     /// Its config.
     pub fn config(&self) -> &Upstream {
         &self.config
+    }
+
+    /// Position of the upstream in the config.
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// The session whose own connection it is.
+    pub fn owner(&self) -> Option<u64> {
+        self.owner.as_ref().map(|(session, _)| *session)
+    }
+
+    pub(super) fn habits(&self) -> MutexGuard<'_, Habits> {
+        // Nothing in here can panic half-way through a change.
+        self.habits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that the upstream asks clients.
+    pub fn note_question(&self) {
+        self.habits().asks = true;
     }
 
     /// Its name.
@@ -201,6 +242,22 @@ impl Link {
         self.locked().era.unwrap_or(Era::Legacy)
     }
 
+    /// Whether it never was greeted.
+    pub(super) fn era_is_unknown(&self) -> bool {
+        self.locked().era.is_none()
+    }
+
+    /// Whether it is reached over HTTP, where a further connection costs little.
+    pub fn is_remote(&self) -> bool {
+        matches!(self.config.transport, Ok(Transport::Http(_)))
+    }
+
+    /// Whether sessions that can be asked anything must have connections of their own.
+    pub fn is_for_one(&self) -> bool {
+        let habits = *self.habits();
+        !habits.is_modern_only && (self.is_remote() || self.era() == Era::Modern || habits.asks)
+    }
+
     /// What it said that it can do, last.
     pub fn capabilities(&self) -> Arc<Value> {
         Arc::clone(&self.locked().capabilities)
@@ -226,7 +283,7 @@ impl Link {
                 return;
             }
         };
-        let mut memory = Memory::Unknown;
+        let mut memory = if self.owner.is_some() { Memory::Known(Era::Legacy) } else { Memory::Unknown };
         let mut has_fallen_back = false;
         let mut n_failures = 0;
         while !stop.is_cancelled() {
@@ -244,7 +301,7 @@ impl Link {
                 (memory, has_fallen_back) = (Memory::Known(Era::Legacy), true);
                 continue;
             }
-            if !ended.was_ready {
+            if !ended.was_ready && self.owner.is_none() {
                 // Perhaps it ended for another reason, or is another server by now: the other way next time.
                 memory = if memory == Memory::Unknown { Memory::Known(Era::Legacy) } else { Memory::Unknown };
             }
@@ -290,7 +347,8 @@ impl Link {
 
     /// Greets and lists, then follows changes of the list; returns the reason why that failed.
     pub(super) async fn live(self: &Arc<Self>, peer: &Arc<Peer>, memory: &mut Memory) -> String {
-        let hello = match greet(peer, *memory, self.config.handshake, &self.shared.capabilities).await {
+        let client = self.owner.as_ref().map_or(&self.shared.client, |(_, client)| client);
+        let hello = match greet(peer, *memory, self.config.handshake, client).await {
             Ok(hello) => hello,
             Err(HandshakeError::Call { source: CallError::Gone | CallError::Push(_), .. }) => {
                 // The process is ending; its exit code is the better reason.
@@ -300,6 +358,16 @@ impl Link {
         };
         *memory = Memory::Known(hello.era);
         info!(upstream = %self.name(), era = ?hello.era, "upstream is connected");
+        if self.owner.is_some() {
+            // The upstream's lists are those of the connection that all share.
+            self.change(|view| (view.era, view.capabilities) = (Some(hello.era), Arc::clone(&hello.capabilities)));
+            self.peer.store(Some(Arc::clone(peer)));
+            self.change(|view| view.phase = Phase::Ready);
+            if let Some(clients) = self.shared.clients.get() {
+                clients.connected(self, peer);
+            }
+            return std::future::pending().await;
+        }
         if let Err(reason) = self.list(peer, &hello).await {
             return reason;
         }

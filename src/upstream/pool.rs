@@ -1,7 +1,8 @@
 //! All upstreams of the config, started together.
 
 use std::{
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -14,30 +15,43 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     clients::Clients,
+    handshake::Introduced,
     link::{Link, Phase, Shared},
 };
 use crate::{
     config::Upstream,
-    wire::{guard::Guard, peer::Peer},
+    model::limits::OWN_CONNECTIONS,
+    wire::{era::Era, guard::Guard, peer::Peer},
 };
 
 /// Every upstream. Its tasks end with [`Pool::stop`].
 #[derive(Debug)]
 pub struct Pool {
     links: Vec<Arc<Link>>,
+    /// Connections of sessions of their own, by upstream and session.
+    own: Mutex<BTreeMap<(usize, u64), Own>>,
     shared: Arc<Shared>,
     stop: CancellationToken,
     tasks: Mutex<JoinSet<()>>,
 }
 
+/// A connection of a session of its own.
+#[derive(Debug)]
+struct Own {
+    link: Arc<Link>,
+    stop: CancellationToken,
+}
+
 impl Pool {
     /// Makes the links; none of them does anything yet.
     pub fn new(upstreams: &[Upstream], line_limit_bytes: usize, guard: Option<Arc<Guard>>) -> Self {
-        let (changes, capabilities) = (watch::Sender::new(0), watch::Sender::new(None));
-        let shared = Arc::new(Shared { changes, clients: OnceLock::new(), capabilities, guard, line_limit_bytes });
-        let link = |upstream: &Upstream| Arc::new(Link::new(upstream.clone(), Arc::clone(&shared)));
-        let links = upstreams.iter().map(link).collect();
-        Self { links, shared, stop: CancellationToken::new(), tasks: Mutex::default() }
+        let (changes, client) = (watch::Sender::new(0), watch::Sender::new(None));
+        let shared = Arc::new(Shared { changes, clients: OnceLock::new(), client, guard, line_limit_bytes });
+        let link = |(index, upstream): (usize, &Upstream)| {
+            Arc::new(Link::new(upstream.clone(), index, None, Arc::clone(&shared)))
+        };
+        let links = upstreams.iter().enumerate().map(link).collect();
+        Self { links, own: Mutex::default(), shared, stop: CancellationToken::new(), tasks: Mutex::default() }
     }
 
     /// Starts all links at once, for `clients`; must be called within a runtime, once.
@@ -49,16 +63,74 @@ impl Pool {
         }
     }
 
-    /// Says what the client can do, as JSON; the first word holds. Upstreams of the older era are told so when they are
-    /// greeted.
-    pub fn introduce(&self, capabilities: &str) {
-        self.shared.capabilities.send_if_modified(|known| {
+    /// Says who the client is and what it can do, as JSON; the first word holds.
+    pub fn introduce(&self, era: Era, capabilities: &str) {
+        self.shared.client.send_if_modified(|known| {
             let is_first = known.is_none();
             if is_first {
-                *known = Some(capabilities.into());
+                *known = Some(Introduced { era, capabilities: capabilities.into() });
             }
             is_first
         });
+    }
+
+    /// The connection to the upstream at `index` that is for `session` alone, in the older era; opened if there is none.
+    /// `None` where the upstream does not speak so, or where there are too many.
+    pub fn open_own(&self, index: usize, session: u64, capabilities: &str) -> Option<Arc<Link>> {
+        let shared_link = self.links.get(index)?;
+        let mut all = self.own();
+        if let Some(own) = all.get(&(index, session)) {
+            if own.link.is_available() {
+                return Some(Arc::clone(&own.link));
+            }
+            if own.link.era_is_unknown() {
+                // It never came up: the upstream does not speak so.
+                shared_link.habits().is_modern_only = true;
+            }
+            return None;
+        }
+        let n_own = all.range((index, 0)..=(index, u64::MAX)).count();
+        if shared_link.habits().is_modern_only || n_own >= OWN_CONNECTIONS {
+            return None;
+        }
+        let introduced = Introduced { era: Era::Legacy, capabilities: capabilities.into() };
+        let owner = (session, watch::Sender::new(Some(introduced)));
+        let link = Arc::new(Link::new(shared_link.config().clone(), index, Some(owner), Arc::clone(&self.shared)));
+        let stop = self.stop.child_token();
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(Arc::clone(&link).run(stop.clone()));
+        all.insert((index, session), Own { link: Arc::clone(&link), stop });
+        Some(link)
+    }
+
+    /// Whether `session` has a connection of its own to the upstream at `index`.
+    pub fn has_own(&self, index: usize, session: u64) -> bool {
+        self.own().contains_key(&(index, session))
+    }
+
+    /// Asks something over the connections of a session's own; nobody waits for the answers.
+    pub fn tell_own(&self, session: u64, method: &str, params: &str) {
+        for own in self.own().iter().filter(|((_, owner), _)| *owner == session).map(|(_, own)| own) {
+            if let Some(peer) = own.link.peer() {
+                peer.tell(method, params);
+            }
+        }
+    }
+
+    /// Ends the connections of a session's own.
+    pub fn end_own(&self, session: u64) {
+        self.own().retain(|(_, owner), own| {
+            if *owner == session {
+                own.stop.cancel();
+            }
+            *owner != session
+        });
+    }
+
+    fn own(&self) -> MutexGuard<'_, BTreeMap<(usize, u64), Own>> {
+        // Nothing in here can panic half-way through a change.
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// In the config's order.
@@ -89,9 +161,15 @@ impl Pool {
 
     /// Does something with every connection that is up.
     pub fn each_peer(&self, what: impl Fn(&Peer)) {
-        for peer in self.links.iter().filter_map(|link| link.peer()) {
+        for peer in self.peers() {
             what(&peer);
         }
+    }
+
+    fn peers(&self) -> Vec<Arc<Peer>> {
+        let mut peers: Vec<Arc<Peer>> = self.links.iter().filter_map(|link| link.peer()).collect();
+        peers.extend(self.own().values().filter_map(|own| own.link.peer()));
+        peers
     }
 
     /// Waits until no relayed call is open, at most `most`.
@@ -100,7 +178,7 @@ impl Pool {
     /// Can be dropped at any time.
     pub async fn drained(&self, most: Duration) {
         let deadline = Instant::now() + most;
-        let is_busy = || self.links.iter().filter_map(|link| link.peer()).any(|peer| peer.n_open() > 0);
+        let is_busy = || self.peers().iter().any(|peer| peer.n_open() > 0);
         while is_busy() && Instant::now() < deadline {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }

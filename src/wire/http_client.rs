@@ -130,6 +130,8 @@ impl HttpClient {
                 .map_err(|error| format!("the certificates of `ca-file` are invalid: {error}"))?;
             builder = builder.tls_certs_merge(certificates);
         }
+        // Fails where another client came first, which chose the same.
+        rustls::crypto::ring::default_provider().install_default().ok();
         let http = builder.build().map_err(|error| reason(&error))?;
         let (state, reopening) = (Mutex::default(), tokio::sync::Mutex::new(()));
         Ok(Self { http, url: endpoint.url.clone(), fixed, limit_bytes, state, reopening })

@@ -60,8 +60,9 @@ pub enum Form {
     ModernToolResult,
 }
 
-/// What is done with the line of an answer that already has the asker's id.
-pub struct Finish(pub Box<dyn FnOnce(Vec<u8>) -> Vec<u8> + Send>);
+/// What is done with the line of an answer that already has the asker's id. Where nothing comes back, the call goes on and
+/// is answered later.
+pub struct Finish(pub Box<dyn FnOnce(Vec<u8>) -> Option<Vec<u8>> + Send>);
 
 impl fmt::Debug for Finish {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -258,10 +259,27 @@ impl Peer {
     /// # Cancel safety
     /// Dropping the future gives the call up without telling the server.
     pub async fn call(&self, method: &str, params: &str, timeout: Duration) -> Result<Reply, CallError> {
+        self.call_over(&self.outbox, method, params, timeout).await
+    }
+
+    /// As [`Peer::call`], over another stream of the same connection.
+    ///
+    /// # Errors
+    /// See [`CallError`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future gives the call up without telling the other side.
+    pub async fn call_over(
+        &self,
+        stream: &Outbox,
+        method: &str,
+        params: &str,
+        timeout: Duration,
+    ) -> Result<Reply, CallError> {
         let (sender, receiver) = oneshot::channel();
         let id = self.open(Ticket::Await(sender));
         let pending = Pending { peer: self, id };
-        self.outbox.push(request_line(&id.to_string(), method, params))?;
+        stream.push(request_line(&id.to_string(), method, params))?;
         match tokio::time::timeout(timeout, receiver).await {
             Ok(answer) => answer.unwrap_or(Err(CallError::Gone)),
             Err(_elapsed) => {
@@ -308,13 +326,11 @@ impl Peer {
         match (ticket, envelope.id) {
             (Some(Ticket::Relay(relay)), Some(id)) => {
                 let out = replaced(line, id.get(), &relay.client_id);
-                Answered::Pass(
-                    relay.to,
-                    match relay.finish {
-                        Some(Finish(finish)) => finish(out),
-                        None => out,
-                    },
-                )
+                let finished = match relay.finish {
+                    Some(Finish(finish)) => finish(out),
+                    None => Some(out),
+                };
+                finished.map_or(Answered::Kept, |line| Answered::Pass(relay.to, line))
             }
             (Some(Ticket::Await(sender)), _) => {
                 let reply = match (envelope.error, envelope.result) {
@@ -519,7 +535,7 @@ mod tests {
     #[tokio::test]
     async fn an_answer_is_finished_after_it_has_the_askers_id() {
         let (peer, client) = (Peer::new(1 << 20), Arc::new(Outbox::new(1 << 20)));
-        let finish = Finish(Box::new(|line| [line, b" ".to_vec()].concat()));
+        let finish = Finish(Box::new(|line| Some([line, b" ".to_vec()].concat())));
         peer.relay(Relay { finish: Some(finish), ..relay(&client, 1, "5") }, |_| Vec::new()).unwrap();
         assert_eq!(peer.callers().len(), 1);
         assert_eq!(answer(&peer, r#"{"id":1,"result":{}}"#).unwrap(), r#"{"id":5,"result":{}} "#);
