@@ -10,7 +10,13 @@ use super::{
     output::note,
     setup::{Prepared, block_on, guard, prepare},
 };
-use crate::{app::App, config::Http, front::Front, model::principal::Principal, wire::{era::Era, stdio}};
+use crate::{
+    app::App,
+    config::Http,
+    front::Front,
+    model::principal::Principal,
+    wire::{era::Era, stdio},
+};
 
 pub(super) fn run(args: &Proxy) -> Result<Exit, Failed> {
     let Prepared { config, findings, principal } = prepare(&args.setup)?;

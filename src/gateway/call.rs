@@ -74,7 +74,9 @@ impl Gateway {
         let link = self.connection(request, tool.upstream_index);
         match link.peer() {
             Some(peer) => self.forward(request, call, tool, &link, &peer),
-            None if request.has_waited => Err(self.refused(request, call, Decision::Unavailable, Some(&link))),
+            None if request.is_last_try() || (link.owner().is_none() && request.has_waited()) => {
+                Err(self.refused(request, call, Decision::Unavailable, Some(&link)))
+            }
             None => {
                 // It is just starting again. When it is there the gate is asked anew: much may have changed.
                 let most = if link.owner().is_some() { CONNECT_WAIT } else { RESTART_WAIT };
@@ -85,11 +87,7 @@ impl Gateway {
     }
 
     /// Asks the gate; then looks at what the caller must give besides a right.
-    fn decide<'a>(
-        &'a self,
-        request: &'a Request<'_>,
-        call: Call<'_>,
-    ) -> Result<&'a Registered, ToolError> {
+    fn decide<'a>(&'a self, request: &'a Request<'_>, call: Call<'_>) -> Result<&'a Registered, ToolError> {
         let snapshot = &request.snapshot;
         let position = snapshot.registry.position(call.tool);
         let link = position.and_then(|position| self.link_of(snapshot, position));

@@ -52,13 +52,35 @@ pub(super) struct Request<'a> {
     pub(super) params: Params<'a>,
     /// The whole line, to take the request up again after a wait.
     pub(super) line: &'a [u8],
-    /// Whether it has waited already; it must be answered now.
-    pub(super) has_waited: bool,
+    /// How often it has waited already: for what upstreams have, or for a connection to one. It waits for neither twice.
+    pub(super) n_waits: usize,
     /// How often the client was asked for input to it.
     pub(super) n_rounds: usize,
 }
 
+/// What happened to a request before.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Tries {
+    /// See [`Request::n_waits`].
+    pub(super) n_waits: usize,
+    /// See [`Request::n_rounds`].
+    pub(super) n_rounds: usize,
+}
+
+/// A request waits for lists of upstreams, then for a connection, and is answered then.
+const WAITS: usize = 2;
+
 impl Request<'_> {
+    /// Whether it has waited already.
+    pub(super) fn has_waited(&self) -> bool {
+        self.n_waits > 0
+    }
+
+    /// Whether it must be answered now.
+    pub(super) fn is_last_try(&self) -> bool {
+        self.n_waits >= WAITS
+    }
+
     /// Answers with a result of ours.
     pub(super) fn answer(&self, mut result: Value) {
         if self.era == Era::Modern {
@@ -193,7 +215,7 @@ impl Gateway {
         envelope: &Envelope<'_>,
     ) {
         match envelope.kind() {
-            Kind::Request { .. } => self.requested(session, to, line, envelope, false, 0),
+            Kind::Request { .. } => self.requested(session, to, line, envelope, Tries::default()),
             Kind::Notification { method } => self.notified(session, method, line, envelope),
             Kind::Response { .. } => {
                 // Answers something that an upstream asked; others are noise.
@@ -211,8 +233,7 @@ impl Gateway {
         to: &Arc<Outbox>,
         line: &[u8],
         envelope: &Envelope<'_>,
-        has_waited: bool,
-        n_rounds: usize,
+        tries: Tries,
     ) {
         let Kind::Request { id, method } = envelope.kind() else { return };
         let id = id_key(id);
@@ -228,14 +249,16 @@ impl Gateway {
                 return to.answer(error_line(&id, UNSUPPORTED_VERSION, "unsupported protocol version", Some(&data)));
             }
         };
-        let request = Request { session, to, snapshot: self.store.load(), era, id, params, line, has_waited, n_rounds };
+        let Tries { n_waits, n_rounds } = tries;
+        let request = Request { session, to, snapshot: self.store.load(), era, id, params, line, n_waits, n_rounds };
         self.serve_request(&request, method);
     }
 
     /// Takes a request up again when `wait` is over, unless it was cancelled in between.
     pub(super) fn later(self: &Arc<Self>, request: &Request<'_>, wait: impl Future<Output = ()> + Send + 'static) {
         let (gateway, session, to) = (Arc::clone(self), Arc::clone(request.session), Arc::clone(request.to));
-        let (id, line, n_rounds) = (request.id.clone(), request.line.to_owned(), request.n_rounds);
+        let (id, line) = (request.id.clone(), request.line.to_owned());
+        let tries = Tries { n_waits: request.n_waits + 1, n_rounds: request.n_rounds };
         session.state().begin_wait(&id);
         let owner = Arc::clone(&session);
         owner.spawn(async move {
@@ -243,7 +266,7 @@ impl Gateway {
             // On its own line, so that the lock is free again.
             let is_wanted = session.state().end_wait(&id);
             if let (true, Ok(envelope)) = (is_wanted, Envelope::parse(&line)) {
-                gateway.requested(&session, &to, &line, &envelope, true, n_rounds);
+                gateway.requested(&session, &to, &line, &envelope, tries);
             }
         });
     }

@@ -82,7 +82,7 @@ impl Gateway {
         if request.params.raw("cursor").is_some_and(|cursor| cursor.get() != "null") {
             return request.refuse(INVALID_PARAMS, "invalid cursor");
         }
-        if !request.has_waited {
+        if !request.has_waited() {
             let gateway = Arc::clone(self);
             return self.later(request, async move { drop(gateway.ask_all(offering).await) });
         }
@@ -223,7 +223,7 @@ impl Gateway {
     /// Asks upstreams for their lists where one was never asked, and takes the request up again after that.
     fn is_asking(self: &Arc<Self>, request: &Request<'_>, offerings: &[Offering]) -> bool {
         let unasked: Vec<Offering> = offerings.iter().copied().filter(|offering| self.is_unasked(*offering)).collect();
-        if request.has_waited || unasked.is_empty() {
+        if request.has_waited() || unasked.is_empty() {
             return false;
         }
         let gateway = Arc::clone(self);
@@ -240,7 +240,7 @@ impl Gateway {
         let Target { member, value, exposed, found } = target;
         let link = &self.pool.links()[found.upstream];
         let decision = self.may_use(request, found.upstream, &exposed, &found.original);
-        if decision == Decision::Unavailable && !request.has_waited && link.is_available() {
+        if decision == Decision::Unavailable && !request.is_last_try() && link.is_available() {
             let link = Arc::clone(link);
             return self.later(request, async move { drop(link.wait_ready(RESTART_WAIT).await) });
         }
@@ -249,7 +249,7 @@ impl Gateway {
         }
         let link = self.connection(request, found.upstream);
         let Some(peer) = link.peer() else {
-            if request.has_waited {
+            if request.is_last_try() {
                 return self.deny(request, Decision::Unavailable, &link, &exposed);
             }
             return self.later(request, async move { drop(link.wait_ready(CONNECT_WAIT).await) });
@@ -278,9 +278,9 @@ impl Gateway {
         let link = &self.pool.links()[upstream];
         if request.era == Era::Legacy && !request.session.is_alone && link.is_for_one() {
             let capabilities = request.session.state().capabilities.clone();
-            let own = capabilities.filter(|said| asks_back(said)).and_then(|said| {
-                self.pool.open_own(upstream, request.session.id, &said)
-            });
+            let own = capabilities
+                .filter(|said| asks_back(said))
+                .and_then(|said| self.pool.open_own(upstream, request.session.id, &said));
             if let Some(own) = own {
                 return own;
             }
@@ -354,7 +354,8 @@ impl Gateway {
         } else {
             (None, None)
         };
-        let rewrite = Rewrite { capabilities: capabilities.as_deref(), log_level: log_level.map(LogLevel::as_str), ..rewrite };
+        let rewrite =
+            Rewrite { capabilities: capabilities.as_deref(), log_level: log_level.map(LogLevel::as_str), ..rewrite };
         let finishing = Finishing {
             gateway: Arc::clone(self),
             upstream,

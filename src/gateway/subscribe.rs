@@ -74,7 +74,7 @@ impl Gateway {
         let Some(uri) = request.params.text_of("uri") else {
             return request.refuse(INVALID_PARAMS, "`uri` must be a text");
         };
-        if !request.has_waited && self.is_unasked(Offering::Resources) {
+        if !request.has_waited() && self.is_unasked(Offering::Resources) {
             let gateway = Arc::clone(self);
             return self.later(request, async move {
                 gateway.ask_all(Offering::Resources).await;

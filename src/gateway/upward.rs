@@ -52,7 +52,8 @@ impl Clients for Gateway {
         match method {
             "notifications/message" => self.log_message(link, message),
             // Of a session's own connection; the shared one says the same.
-            "notifications/resources/list_changed" | "notifications/prompts/list_changed" if link.owner().is_some() => {}
+            "notifications/resources/list_changed" | "notifications/prompts/list_changed" if link.owner().is_some() => {
+            }
             "notifications/resources/list_changed" => {
                 link.forget(Offering::Resources);
                 link.forget(Offering::Templates);
@@ -135,7 +136,9 @@ impl Gateway {
         if let Some(level) = level.filter(|_| link.capabilities().get("logging").is_some()) {
             peer.tell("logging/setLevel", &json!({"level": level.as_str()}).to_string());
         }
-        for found in subscribed.iter().filter_map(|uri| self.find_uri(uri)).filter(|found| found.upstream == link.index()) {
+        for found in
+            subscribed.iter().filter_map(|uri| self.find_uri(uri)).filter(|found| found.upstream == link.index())
+        {
             peer.tell("resources/subscribe", &json!({"uri": found.original}).to_string());
         }
     }

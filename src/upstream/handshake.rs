@@ -117,7 +117,9 @@ pub(super) async fn greet(
             // A server that speaks both eras best speaks the client's, so that nothing must be translated.
             let is_legacy = introduced(client).await.is_some_and(|client| client.era == Era::Legacy);
             match if is_legacy { initialize(peer, most, client).await } else { probe(peer, most, client).await } {
-                Err(HandshakeError::Refused(_) | HandshakeError::Version(_) | HandshakeError::Shape(_)) if is_legacy => {
+                Err(HandshakeError::Refused(_) | HandshakeError::Version(_) | HandshakeError::Shape(_))
+                    if is_legacy =>
+                {
                     probe(peer, most, client).await
                 }
                 greeted => greeted,
@@ -126,7 +128,11 @@ pub(super) async fn greet(
     }
 }
 
-async fn probe(peer: &Peer, most: Duration, client: &watch::Sender<Option<Introduced>>) -> Result<Hello, HandshakeError> {
+async fn probe(
+    peer: &Peer,
+    most: Duration,
+    client: &watch::Sender<Option<Introduced>>,
+) -> Result<Hello, HandshakeError> {
     let request = params(Era::Modern, None);
     let discover = peer.call("server/discover", &request, most);
     tokio::pin!(discover);

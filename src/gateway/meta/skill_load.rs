@@ -42,7 +42,7 @@ pub(super) fn definition(snapshot: &Snapshot, principal: &Principal, texts: Text
 pub(super) fn call(gateway: &Arc<Gateway>, request: &Request<'_>, arguments: &Params<'_>) {
     let named = text(arguments, "skill_load", &["name", "skill"]);
     let skill = named.as_ref().ok().and_then(|name| request.snapshot.skills.get(name.trim()));
-    let Some(skill) = skill.filter(|skill| !request.has_waited && is_starting(gateway, skill)) else {
+    let Some(skill) = skill.filter(|skill| !request.has_waited() && is_starting(gateway, skill)) else {
         let outcome = load(gateway, request, arguments);
         return request.answer(outcome.unwrap_or_else(|error| error.to_result()));
     };
