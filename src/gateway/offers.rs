@@ -1,6 +1,7 @@
 //! Resources, templates and prompts of all upstreams in one list, and the way back from what a client names to the
 //! upstream that has it. An upstream keeps its own names and URIs; where two have the same, the one that stands first in
-//! the config keeps it, and the other's has its upstream before it: `mail_summary`, `x-mail+file:///etc/motd`.
+//! the config keeps it, and the other's has its upstream before it: `mail_summary`, `x-mail+file:///etc/motd`. Skills always
+//! have it, `skill://mail/summary/SKILL.md`, since ours stand among them.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -14,7 +15,7 @@ use crate::{
     model::limits::SEEN_URIS,
     upstream::{Link, Offer, Offering},
     wire::{
-        envelope::json_text,
+        envelope::{as_text, json_text},
         splice::{Edits, member, members},
     },
 };
@@ -64,14 +65,14 @@ impl Table {
             let link = &links[upstream];
             for offer in offers.iter().flat_map(|offers| offers.iter()) {
                 let mut exposed = offer.key.clone();
-                if table.by_exposed.contains_key(&exposed) {
+                if table.by_exposed.contains_key(&exposed) || is_skill(&exposed) {
                     exposed = qualified(offering, link.name().as_str(), &offer.key);
                 }
                 if table.by_exposed.contains_key(&exposed) {
                     continue;
                 }
                 let origin = is_shared.then(|| link.name().as_str());
-                let listed = listed(offering, offer, &exposed, origin);
+                let listed = listed(offering, offer, &exposed, link.name().as_str(), origin);
                 table.by_exposed.insert(exposed.clone(), table.entries.len());
                 table.entries.push(Entry { upstream, original: offer.key.clone(), exposed, listed });
             }
@@ -95,12 +96,20 @@ impl Table {
 }
 
 /// The entry under its exposed name; with several upstreams it says whose it is.
-fn listed(offering: Offering, offer: &Offer, exposed: &str, origin: Option<&str>) -> String {
+fn listed(offering: Offering, offer: &Offer, exposed: &str, upstream: &str, origin: Option<&str>) -> String {
     let text = RawValue::get(&offer.raw);
     let Some(all) = members(text) else { return text.to_owned() };
     let mut edits = Edits::new(text);
     if let Some(key) = member(&all, offering.key()).filter(|_| exposed != offer.key) {
         edits.replace(key.value.get(), json_text(exposed));
+    }
+    if offering == Offering::Skills
+        && let Some(files) = member(&all, "resources")
+        && let Ok(files) = serde_json::from_str::<Vec<&RawValue>>(files.value.get())
+    {
+        for uri in files.iter().filter_map(|file| Some(member(&members(file.get())?, "uri")?.value)) {
+            edits.replace(uri.get(), json_text(&qualified_uri(upstream, &as_text(uri).unwrap_or_default())));
+        }
     }
     if let Some(origin) = origin {
         let origin = json_text(origin);
@@ -122,14 +131,33 @@ fn qualified(offering: Offering, upstream: &str, key: &str) -> String {
     }
 }
 
-/// A URI with its upstream before it, so that it is still a URI.
+/// A URI with its upstream before it, so that it is still a URI, and one of a skill still is one of a skill.
 fn qualified_uri(upstream: &str, uri: &str) -> String {
-    format!("{}{uri}", prefix(upstream))
+    match uri.strip_prefix(SKILL) {
+        Some(rest) => format!("{SKILL}{}/{rest}", label(upstream)),
+        None => format!("x-{}+{uri}", label(upstream)),
+    }
 }
 
-fn prefix(upstream: &str) -> String {
-    let scheme = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c.to_ascii_lowercase() } else { '-' };
-    format!("x-{}+", upstream.chars().map(scheme).collect::<String>())
+/// The upstream's own URI, where `uri` has this upstream before it.
+fn unqualified_uri(upstream: &str, uri: &str) -> Option<String> {
+    let label = label(upstream);
+    match uri.strip_prefix(SKILL) {
+        Some(rest) => Some(format!("{SKILL}{}", rest.strip_prefix(&label)?.strip_prefix('/')?)),
+        None => uri.strip_prefix("x-")?.strip_prefix(&label)?.strip_prefix('+').map(str::to_owned),
+    }
+}
+
+const SKILL: &str = "skill://";
+
+fn is_skill(uri: &str) -> bool {
+    uri.starts_with(SKILL)
+}
+
+/// An upstream's name as a part of a URI.
+fn label(upstream: &str) -> String {
+    let allowed = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c.to_ascii_lowercase() } else { '-' };
+    upstream.chars().map(allowed).collect()
 }
 
 /// Where something that a client names is.
@@ -185,15 +213,13 @@ impl Gateway {
         }
         for entry in &self.table(Offering::Templates).entries {
             if entry.exposed == uri || fits(&entry.exposed, uri) {
-                let own = prefix(links[entry.upstream].name().as_str());
-                let is_qualified = entry.exposed != entry.original;
-                let original = if is_qualified { uri.strip_prefix(&own).unwrap_or(uri) } else { uri };
-                return Some(Found { upstream: entry.upstream, original: original.to_owned() });
+                let own = unqualified_uri(links[entry.upstream].name().as_str(), uri);
+                let original = own.filter(|_| entry.exposed != entry.original).unwrap_or_else(|| uri.to_owned());
+                return Some(Found { upstream: entry.upstream, original });
             }
         }
         let own = links.iter().enumerate().find_map(|(upstream, link)| {
-            let original = uri.strip_prefix(&prefix(link.name().as_str()))?;
-            Some(Found { upstream, original: original.to_owned() })
+            Some(Found { upstream, original: unqualified_uri(link.name().as_str(), uri)? })
         });
         own.or_else(|| {
             let mut having = links.iter().enumerate().filter(|(_, link)| link.offers(Offering::Resources));
@@ -212,6 +238,9 @@ impl Gateway {
                 return entry.exposed.clone();
             }
         }
+        if is_skill(uri) {
+            return qualified_uri(links[upstream].name().as_str(), uri);
+        }
         match self.find_uri(uri) {
             Some(found) if found.upstream == upstream => uri.to_owned(),
             Some(_) => qualified_uri(links[upstream].name().as_str(), uri),
@@ -222,9 +251,10 @@ impl Gateway {
         }
     }
 
-    /// Whether URIs of results must be looked at: with one upstream they are all its own.
+    /// Whether URIs of results must be looked at: with one upstream, and no skills of it, they are all its own.
     pub(super) fn has_shared_uris(&self) -> bool {
-        self.pool.links().iter().filter(|link| link.offers(Offering::Resources)).count() > 1
+        self.has(Offering::Skills)
+            || self.pool.links().iter().filter(|link| link.offers(Offering::Resources)).count() > 1
     }
 }
 
@@ -294,6 +324,13 @@ mod tests {
 
     #[test]
     fn a_qualified_uri_has_a_valid_scheme() {
-        assert_eq!(qualified_uri("My Mail", "file:///etc/motd"), "x-my-mail+file:///etc/motd");
+        for (uri, qualified) in [
+            ("file:///etc/motd", "x-my-mail+file:///etc/motd"),
+            ("skill://a/b/SKILL.md", "skill://my-mail/a/b/SKILL.md"),
+        ] {
+            assert_eq!(qualified_uri("My Mail", uri), qualified);
+            assert_eq!(unqualified_uri("My Mail", qualified).as_deref(), Some(uri));
+            assert_eq!(unqualified_uri("other", qualified), None);
+        }
     }
 }

@@ -84,7 +84,13 @@ impl Gateway {
         }
         if !request.has_waited() {
             let gateway = Arc::clone(self);
-            return self.later(request, async move { drop(gateway.ask_all(offering).await) });
+            let snapshot = Arc::clone(&request.snapshot);
+            return self.later(request, async move {
+                if offering == Offering::Skills {
+                    super::skills::read_all(snapshot).await;
+                }
+                drop(gateway.ask_all(offering).await);
+            });
         }
         let table = self.table(offering);
         let is_allowed = |upstream: usize, exposed: &str, original: &str| {
@@ -115,7 +121,12 @@ impl Gateway {
         if self.is_asking(request, offerings) {
             return;
         }
-        match self.find_uri(&uri) {
+        let is_of_skills = method == "skills/get" || method == "resources/directory/read";
+        let has_skills = |found: &Found| self.pool.links()[found.upstream].offers(Offering::Skills);
+        match self.find_uri(&uri).filter(|found| !is_of_skills || has_skills(found)) {
+            None if is_of_skills => {
+                request.refuse_with(INVALID_PARAMS, "there is no such skill or folder", Some(&json!({"uri": uri})));
+            }
             Some(found) => {
                 let value = json_text(&found.original);
                 self.about(request, method, Target { member: "uri", value, exposed: uri.into_owned(), found });

@@ -4,12 +4,13 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs, io,
     path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
 };
 
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-use super::frontmatter::parse;
+use super::{frontmatter::parse, manifest::SkillFile};
 use crate::model::{
     diagnostic::{Diagnostic, Place},
     limits::{DESCRIPTION_CHARS, NAME_CHARS, SKILL_BYTES, SKILL_DEPTH, SKILL_FILES, SKILL_FOLDERS, SKILL_TOTAL_BYTES},
@@ -37,6 +38,12 @@ pub struct Skill {
     pub tags: Vec<String>,
     /// Lowercase hex SHA-256 of its SKILL.md.
     pub digest: String,
+    /// The file called SKILL.md, whatever its case.
+    pub file: PathBuf,
+    /// The header as its author wrote it; absent where it is not valid YAML, so that others would not read the same.
+    pub frontmatter: Option<Map<String, Value>>,
+    /// Its files with their digests, once they were asked for.
+    pub(super) manifest: Arc<OnceLock<Vec<SkillFile>>>,
 }
 
 /// The skills of all folders, with what was found while reading them.
@@ -157,6 +164,9 @@ impl Reader<'_> {
             allowed_tools,
             is_hidden: members.get("disable-model-invocation").is_some_and(is_true),
             tags: tags(&members),
+            file: folder.join(self.file.file_name().unwrap_or_default()),
+            frontmatter: (!document.was_quoted).then_some(members),
+            manifest: Arc::default(),
             digest: data_encoding::HEXLOWER.encode(&Sha256::digest(&bytes)),
         })
     }
@@ -168,12 +178,7 @@ impl Reader<'_> {
             self.warn("skill-name-missing", "the header has no usable `name`; the folder's is used");
             return SkillName::new(of_folder);
         };
-        let is_valid = name.len() <= NAME_CHARS
-            && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-            && !name.starts_with('-')
-            && !name.ends_with('-')
-            && !name.contains("--");
-        if !is_valid {
+        if !is_standard_name(&name) {
             let rule = "1 to 64 of `a-z0-9-`, without `-` at the ends or twice in a row";
             self.warn("skill-name-invalid", format!("name `{name}` is not {rule}"));
         }
@@ -275,6 +280,15 @@ impl Reader<'_> {
     fn warn(&mut self, code: &'static str, message: impl Into<String>) {
         self.findings.push(Diagnostic::warning(code, message).at(whole(self.file)));
     }
+}
+
+/// Whether a name is one by the standard.
+pub(super) fn is_standard_name(name: &str) -> bool {
+    (1..=NAME_CHARS).contains(&name.len())
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        && !name.starts_with('-')
+        && !name.ends_with('-')
+        && !name.contains("--")
 }
 
 fn relative(folder: &Path, path: &Path) -> Option<String> {

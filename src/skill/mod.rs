@@ -3,8 +3,10 @@
 
 mod folder;
 mod frontmatter;
+mod manifest;
 mod reference;
 
 pub use folder::{Skill, SkillSet, load_folders};
 pub use frontmatter::{Document, Refusal, parse};
+pub use manifest::{SKILL_FILE, SkillFile};
 pub use reference::{ReferenceError, read_reference};

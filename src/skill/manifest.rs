@@ -1,0 +1,131 @@
+//! A skill as the Skills extension (SEP-2640) serves it: every file with digest and size, and bytes that fit them.
+
+use std::{collections::BTreeMap, fs, io};
+
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::folder::{Skill, is_standard_name};
+use crate::model::limits::{SKILL_FILES, SKILL_TOTAL_BYTES};
+
+/// One file of a skill.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SkillFile {
+    /// Below the skill's folder, `/` between; SKILL.md is called so.
+    pub path: String,
+    /// Lowercase hex SHA-256.
+    pub digest: String,
+    /// Its length.
+    pub size_bytes: u64,
+}
+
+/// Its own name for the file that every skill has.
+pub const SKILL_FILE: &str = "SKILL.md";
+
+impl Skill {
+    /// Whether others may be told of it: they hold its name, its folder and its header against each other.
+    pub fn is_servable(&self) -> bool {
+        let folder = self.folder.file_name().unwrap_or_default().to_string_lossy();
+        let named = self.frontmatter.as_ref().and_then(|header| header.get("name")).and_then(Value::as_str);
+        is_standard_name(self.name.as_str()) && folder == self.name.as_str() && named == Some(self.name.as_str())
+    }
+
+    /// Its files, SKILL.md first. Read at the first call, which takes as long as reading them all; a file that cannot be
+    /// read is left out, and so are all but SKILL.md where they are over the extension's limits.
+    pub fn manifest(&self) -> &[SkillFile] {
+        self.manifest.get_or_init(|| {
+            let described = |path: &str| {
+                let bytes = self.read_file(path).ok()?;
+                let size_bytes = u64::try_from(bytes.len()).ok()?;
+                Some(SkillFile { path: path.to_owned(), digest: digest(&bytes), size_bytes })
+            };
+            let all = std::iter::once(SKILL_FILE).chain(self.references.iter().map(String::as_str));
+            let mut files: Vec<SkillFile> = all.filter_map(described).collect();
+            let total_bytes: u64 = files.iter().map(|file| file.size_bytes).sum();
+            if files.len() > SKILL_FILES || total_bytes > SKILL_TOTAL_BYTES {
+                files.truncate(1);
+            }
+            files
+        })
+    }
+
+    /// The bytes of one of its files, where they still are those of the manifest.
+    ///
+    /// # Errors
+    /// It is not one of its files, cannot be read, or has changed.
+    pub fn read_listed(&self, path: &str) -> io::Result<Vec<u8>> {
+        let Some(file) = self.manifest().iter().find(|file| file.path == path) else {
+            return Err(io::Error::from(io::ErrorKind::NotFound));
+        };
+        let bytes = self.read_file(path)?;
+        if digest(&bytes) != file.digest {
+            return Err(io::Error::other("the file has changed since it was listed"));
+        }
+        Ok(bytes)
+    }
+
+    fn read_file(&self, path: &str) -> io::Result<Vec<u8>> {
+        let file = if path == SKILL_FILE { self.file.clone() } else { self.folder.join(path) };
+        // What was a file when the skill was read may have become a link since.
+        if fs::canonicalize(&file)? != file {
+            return Err(io::Error::from(io::ErrorKind::NotFound));
+        }
+        fs::read(file)
+    }
+
+    /// The direct children of one of its folders, by name: `None` where it is no folder of it. A child that is a folder
+    /// has no file.
+    pub fn children(&self, folder: &str) -> Option<BTreeMap<String, Option<&SkillFile>>> {
+        let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+        let mut children = BTreeMap::new();
+        for file in self.manifest() {
+            let Some(rest) = file.path.strip_prefix(&prefix) else { continue };
+            match rest.split_once('/') {
+                Some((name, _)) => children.insert(name.to_owned(), None),
+                None => children.insert(rest.to_owned(), Some(file)),
+            };
+        }
+        (!children.is_empty()).then_some(children)
+    }
+
+    /// The entry of `skills/list`; `root` is the URI of its folder.
+    pub fn entry(&self, root: &str) -> Value {
+        let resource = |file: &SkillFile| {
+            json!({"uri": format!("{root}/{}", file.path), "digest": format!("sha256:{}", file.digest), "size": file.size_bytes})
+        };
+        let resources: Vec<Value> = self.manifest().iter().map(resource).collect();
+        json!({"uri": format!("{root}/{SKILL_FILE}"), "frontmatter": self.frontmatter, "resources": resources})
+    }
+}
+
+fn digest(bytes: &[u8]) -> String {
+    data_encoding::HEXLOWER.encode(&Sha256::digest(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::skill::load_folders;
+
+    #[test]
+    fn what_is_served_fits_its_digest_and_what_changed_is_not_served() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path().join("notes");
+        fs::create_dir_all(folder.join("references/deep")).unwrap();
+        let text = "---\nname: notes\ndescription: About notes.\n---\nBody\n";
+        fs::write(folder.join("SKILL.md"), text).unwrap();
+        fs::write(folder.join("references/deep/a.bin"), [0xff, 0]).unwrap();
+        let set = load_folders(&[scratch.path().to_owned()]);
+        let skill = set.skills.values().next().unwrap();
+        assert!(skill.is_servable());
+        let paths: Vec<(&str, u64)> = skill.manifest().iter().map(|file| (&*file.path, file.size_bytes)).collect();
+        assert_eq!(paths, [("SKILL.md", text.len() as u64), ("references/deep/a.bin", 2)]);
+        assert_eq!(skill.read_listed("SKILL.md").unwrap(), text.as_bytes());
+        assert_eq!(skill.children("references").unwrap().keys().collect::<Vec<_>>(), ["deep"]);
+        assert!(skill.children("references/deep/a.bin").is_none() && skill.children("other").is_none());
+        assert_eq!(skill.entry("skill://notes")["frontmatter"], json!({"name": "notes", "description": "About notes."}));
+        fs::write(folder.join("SKILL.md"), text.replace("Body", "Evil")).unwrap();
+        assert!(skill.read_listed("SKILL.md").is_err());
+        assert!(skill.read_listed("../notes/SKILL.md").is_err());
+    }
+}
