@@ -63,7 +63,9 @@ impl Gateway {
                 request.answer(answer);
             }
             None if method == "resources/read" => super::relay::not_there(request, &uri),
-            None => request.refuse_with(INVALID_PARAMS, "the skill has no such file or folder", Some(&json!({"uri": uri}))),
+            None => {
+                request.refuse_with(INVALID_PARAMS, "the skill has no such file or folder", Some(&json!({"uri": uri})))
+            }
         }
         true
     }

@@ -90,9 +90,7 @@ impl Skill {
 
     /// The entry of `skills/list`; `root` is the URI of its folder.
     pub fn entry(&self, root: &str) -> Value {
-        let resource = |file: &SkillFile| {
-            json!({"uri": format!("{root}/{}", file.path), "digest": format!("sha256:{}", file.digest), "size": file.size_bytes})
-        };
+        let resource = |file: &SkillFile| json!({"uri": format!("{root}/{}", file.path), "digest": format!("sha256:{}", file.digest), "size": file.size_bytes});
         let resources: Vec<Value> = self.manifest().iter().map(resource).collect();
         json!({"uri": format!("{root}/{SKILL_FILE}"), "frontmatter": self.frontmatter, "resources": resources})
     }
@@ -123,7 +121,10 @@ mod tests {
         assert_eq!(skill.read_listed("SKILL.md").unwrap(), text.as_bytes());
         assert_eq!(skill.children("references").unwrap().keys().collect::<Vec<_>>(), ["deep"]);
         assert!(skill.children("references/deep/a.bin").is_none() && skill.children("other").is_none());
-        assert_eq!(skill.entry("skill://notes")["frontmatter"], json!({"name": "notes", "description": "About notes."}));
+        assert_eq!(
+            skill.entry("skill://notes")["frontmatter"],
+            json!({"name": "notes", "description": "About notes."})
+        );
         fs::write(folder.join("SKILL.md"), text.replace("Body", "Evil")).unwrap();
         assert!(skill.read_listed("SKILL.md").is_err());
         assert!(skill.read_listed("../notes/SKILL.md").is_err());

@@ -97,6 +97,8 @@ impl Server {
             drop(self.child.start_kill());
             drop(self.child.wait().await);
         }
+        // What was killed may take a moment to be gone.
+        self.wait_for_group(CHILD_GRACE).await;
         if let Some(guard) = &self.guard {
             guard.remove(self.id);
         }

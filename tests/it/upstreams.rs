@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     cases::{Case, called},
-    proxy::{modern_meta, text_of},
+    proxy::{Proxy, modern_meta, text_of},
 };
 
 fn methods(journal: &[Value]) -> Vec<&str> {
@@ -60,7 +60,10 @@ fn a_cursor_that_comes_back_ends_the_walk_with_a_warning() {
 #[test]
 fn servers_of_both_eras_serve_clients_of_both_eras() {
     let case = Case::new("17");
-    let mut proxy = case.start();
+    let mut proxy = Proxy::with_config(&case.clients_config());
+    // A client that arrives in the newer way, so that servers are probed.
+    proxy.result("server/discover", json!({"_meta": modern_meta()}));
+    proxy.initialize();
     for server in ["reject", "badparams", "silent", "exits", "modern", "dual"] {
         let key = proxy.load(server)["key"].clone();
         let tool = format!("tool_{server}");
@@ -93,5 +96,25 @@ fn servers_of_both_eras_serve_clients_of_both_eras() {
             |message: &Value| message["params"]["_meta"].get("io.modelcontextprotocol/protocolVersion").is_some();
         let n_modern = calls.iter().filter(|message| message["method"] == "tools/call" && is_modern(message)).count();
         assert_eq!(n_modern, 0, "{server} gets no member of an era that it does not know");
+    }
+}
+
+#[test]
+fn a_client_of_the_older_era_gets_servers_in_its_own_era_where_they_speak_it() {
+    let case = Case::new("17");
+    let mut proxy = case.start();
+    for server in ["reject", "silent", "modern", "dual"] {
+        proxy.load(server);
+        let tool = format!("tool_{server}");
+        assert_eq!(text_of(&proxy.call(&tool, json!({}))), format!("ok:{tool}"));
+    }
+    for (server, greeted_by) in [
+        ("reject", &["initialize", "notifications/initialized"][..]),
+        ("silent", &["initialize", "notifications/initialized"]),
+        ("dual", &["initialize", "notifications/initialized"]),
+        ("modern", &["initialize", "server/discover"]),
+    ] {
+        let journal = case.journal(&format!("journal-{server}.jsonl"));
+        assert_eq!(&methods(&journal)[..2], greeted_by, "{server}");
     }
 }
