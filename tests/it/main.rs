@@ -4,6 +4,7 @@
 mod architecture;
 mod bad_input;
 mod cases;
+mod conformance;
 mod files;
 mod gate;
 mod real;

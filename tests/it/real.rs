@@ -1,10 +1,8 @@
-//! Real servers of the registries behind one proxy, and real clients before it. `tests/real/setup` installs them; the first
-//! test that needs them calls it.
+//! Real servers of the registries behind one proxy, and real clients before it. `tests/real/setup` installs them.
 
 use std::{
     path::{Path, PathBuf},
     process::Command,
-    sync::OnceLock,
     time::Duration,
 };
 
@@ -19,21 +17,10 @@ use serde_json::{Value, json};
 
 use crate::support::{
     cases::Case,
-    is_running,
+    installed, is_running,
     proxy::{Proxy, gatekey, names, text_of, upstream_names},
     root,
 };
-
-/// The folder with the installed servers and clients.
-fn installed() -> &'static Path {
-    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
-    FOLDER.get_or_init(|| {
-        let folder = root().join("target/real");
-        let status = Command::new(root().join("tests/real/setup")).arg(&folder).status().expect("python3 is there");
-        assert!(status.success(), "tests/real/setup failed");
-        folder
-    })
-}
 
 /// What the servers work on: a file, and a git repository with one commit.
 fn workplace() -> tempfile::TempDir {

@@ -1,7 +1,10 @@
-//! What the tests share: the proxy as a process spoken to in raw lines, fixtures, and waiting with a deadline.
+//! What the tests share: the proxy as a process spoken to in raw lines, other programs, fixtures, and waiting with a
+//! deadline.
 
 pub(crate) mod cases;
 pub(crate) mod proxy;
+pub(crate) mod running;
+pub(crate) mod suite;
 
 use std::{
     path::{Path, PathBuf},
@@ -40,13 +43,32 @@ pub(crate) fn example(name: &str) -> PathBuf {
     folder.join(name)
 }
 
+/// The folder with the installed servers and clients; the first test that needs them installs them.
+pub(crate) fn installed() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let folder = root().join("target/real");
+        let status = Command::new(root().join("tests/real/setup")).arg(&folder).status().expect("python3 is there");
+        assert!(status.success(), "tests/real/setup failed");
+        folder
+    })
+}
+
 /// Waits until `is_so`, looking again every few milliseconds.
 pub(crate) fn wait_until(what: &str, most: Duration, mut is_so: impl FnMut() -> bool) {
+    assert!(comes_true(most, &mut is_so), "not within {most:?}: {what}");
+}
+
+/// Whether it becomes so in time.
+pub(crate) fn comes_true(most: Duration, mut is_so: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + most;
     while !is_so() {
-        assert!(Instant::now() < deadline, "not within {most:?}: {what}");
+        if Instant::now() >= deadline {
+            return false;
+        }
         pause();
     }
+    true
 }
 
 #[expect(clippy::disallowed_methods, reason = "other processes tell nobody when they have changed")]
