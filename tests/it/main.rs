@@ -11,3 +11,4 @@ mod real;
 mod shop;
 mod support;
 mod upstreams;
+mod verbatim;

@@ -1,11 +1,17 @@
-//! Cases of `tests/cases` about greeting upstreams and walking their lists.
+//! Cases of `tests/cases` about upstreams' lives: greeting them, walking their lists, their news, their crashes.
 
+use std::time::{Duration, Instant};
+
+use gatekey::model::limits::BACKOFF_FIRST;
 use serde_json::{Value, json};
 
 use crate::support::{
     cases::{Case, called},
-    proxy::{Proxy, modern_meta, text_of},
+    proxy::{Proxy, modern_meta, text_of, upstream_names},
+    wait_until,
 };
+
+const SECOND: Duration = Duration::from_secs(1);
 
 fn methods(journal: &[Value]) -> Vec<&str> {
     journal.iter().filter_map(|message| message["method"].as_str()).collect()
@@ -53,6 +59,57 @@ fn a_cursor_that_comes_back_ends_the_walk_with_a_warning() {
     let warning =
         log.lines().find(|line| line.contains("a cursor came back")).unwrap_or_else(|| panic!("no warning in {log}"));
     assert!(warning.contains("`loop`"), "{warning}");
+}
+
+// 11 — progress
+
+/// The values of the progress under `token`, which all came before the answer to `id`.
+fn progress_before(proxy: &Proxy, token: &Value, id: u64) -> Vec<Value> {
+    let lines: Vec<Value> = proxy.raw.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let answer = lines.iter().position(|line| line["id"] == id).expect("there is an answer");
+    let is_its = |line: &&Value| line["params"]["progressToken"] == *token;
+    assert!(!lines[answer..].iter().any(|line| is_its(&line)), "progress after the answer");
+    lines[..answer].iter().filter(is_its).map(|line| line["params"]["progress"].clone()).collect()
+}
+
+#[test]
+fn progress_reaches_the_call_that_asked_for_it_and_no_other() {
+    let case = Case::new("11");
+    let mut proxy = case.start();
+    proxy.load("worker");
+    let work = |proxy: &mut Proxy, steps: u64, meta: Value| {
+        proxy.ask("tools/call", json!({"name": "work", "arguments": {"steps": steps}, "_meta": meta}))
+    };
+    let tokens = [json!(1), json!("1")];
+    let asked = [0, 1].map(|index: usize| work(&mut proxy, 3, json!({"progressToken": tokens[index]})));
+    for id in asked {
+        assert_eq!(text_of(&proxy.answer_to(id)["result"]), "steps 3, meta progressToken");
+    }
+    for (id, token) in asked.iter().zip(&tokens) {
+        assert_eq!(progress_before(&proxy, token, *id), [json!(1), json!(2), json!(3)], "{token}");
+    }
+    let calls = case.journal("journal.jsonl");
+    let seen: Vec<&Value> = calls
+        .iter()
+        .filter(|message| message["method"] == "tools/call")
+        .map(|message| &message["params"]["_meta"]["progressToken"])
+        .collect();
+    assert!(seen.len() == 2 && seen[0] != seen[1], "{seen:?}");
+
+    let n_progress = |proxy: &mut Proxy| proxy.count(|message| message["method"] == "notifications/progress");
+    let before = n_progress(&mut proxy);
+    let meta = json!({"com.example/trace": {"id": "t-1", "hops": [1.0, null]}});
+    let id = work(&mut proxy, 2, meta.clone());
+    assert_eq!(text_of(&proxy.answer_to(id)["result"]), "steps 2, meta com.example/trace");
+    assert_eq!(case.journal("journal.jsonl").last().unwrap()["params"]["_meta"], meta);
+
+    let late = proxy.ask("tools/call", json!({"name": "late", "_meta": {"progressToken": "k"}}));
+    assert_eq!(text_of(&proxy.answer_to(late)["result"]), "answered");
+    assert_eq!(text_of(&proxy.call("rude", json!({}))), "answered");
+    // Its progress comes half a second after the answer, and ten steps of the same server take a whole one.
+    let id = work(&mut proxy, 10, json!({}));
+    proxy.answer_to(id);
+    assert_eq!(n_progress(&mut proxy), before, "nobody asked for any more");
 }
 
 // 17 — old and new servers
@@ -117,4 +174,147 @@ fn a_client_of_the_older_era_gets_servers_in_its_own_era_where_they_speak_it() {
         let journal = case.journal(&format!("journal-{server}.jsonl"));
         assert_eq!(&methods(&journal)[..2], greeted_by, "{server}");
     }
+}
+
+// 18 — crashes
+
+/// Calls `pid` until it is answered by the server.
+fn wait_for_pid(proxy: &mut Proxy, most: Duration) -> String {
+    let mut said = String::new();
+    wait_until("the server is there again", most, || {
+        text_of(&proxy.call("pid", json!({}))).clone_into(&mut said);
+        said.starts_with("pid ")
+    });
+    said
+}
+
+#[test]
+fn a_crashed_server_comes_back_whole_after_pauses_that_grow_and_its_neighbor_is_not_disturbed() {
+    let case = Case::new("18");
+    let mut proxy = case.start();
+    proxy.load("shaky");
+    proxy.load("steady");
+    let steady = text_of(&proxy.call("steady_pid", json!({}))).to_owned();
+    let first = wait_for_pid(&mut proxy, 5 * SECOND);
+
+    let nap = proxy.ask("tools/call", json!({"name": "nap"}));
+    wait_until("the nap begins", 5 * SECOND, || called(&case.journal("journal-shaky.jsonl")).contains(&"nap"));
+    let boom = proxy.ask("tools/call", json!({"name": "boom"}));
+    for id in [nap, boom] {
+        let result = proxy.answer_within(id, 2 * SECOND)["result"].clone();
+        assert_eq!(result["isError"], true, "{result}");
+        for part in ["`shaky`", "code 1", "fatal: lost the database"] {
+            assert!(text_of(&result).contains(part), "{part} in {result}");
+        }
+    }
+    // An idle machine takes half a second.
+    assert_ne!(wait_for_pid(&mut proxy, 10 * SECOND), first);
+    let journal = case.journal("journal-shaky.jsonl");
+    let crash = journal.iter().position(|message| message["params"]["name"] == "boom").unwrap();
+    let after = methods(&journal[crash + 1..]);
+    assert_eq!(after, ["initialize", "notifications/initialized", "tools/list", "tools/call"]);
+    let n_calls = |tool: &str| called(&journal).iter().filter(|name| **name == tool).count();
+    assert_eq!([n_calls("nap"), n_calls("boom")], [1, 1], "what was in flight is not repeated");
+    assert_eq!(upstream_names(&proxy.list()), ["boom", "nap", "pid", "steady_boom", "steady_nap", "steady_pid"]);
+
+    for number in 1..=3 {
+        let crashed = Instant::now();
+        assert_eq!(proxy.call("boom", json!({}))["isError"], true);
+        if number < 3 {
+            wait_for_pid(&mut proxy, 20 * SECOND);
+            let pause = BACKOFF_FIRST * 2_u32.pow(number);
+            assert!(crashed.elapsed() > pause, "crash {number}: {:?}", crashed.elapsed());
+        } else {
+            wait_until("the longest pause begins", SECOND, || proxy.stderr().contains("pause=8"));
+        }
+    }
+    assert_eq!(text_of(&proxy.call("steady_pid", json!({}))), steady);
+    let greeted = case.journal("journal-steady.jsonl");
+    assert_eq!(methods(&greeted).iter().filter(|method| **method == "initialize").count(), 1);
+}
+
+// 23 — news of the list
+
+fn n_lists(case: &Case) -> usize {
+    methods(&case.journal("journal.jsonl")).iter().filter(|method| **method == "tools/list").count()
+}
+
+fn is_notice(message: &Value) -> bool {
+    message["method"] == "notifications/tools/list_changed"
+}
+
+/// Calls a tool that changes the list and waits until the client is told; returns what the tool said.
+fn change(proxy: &mut Proxy, tool: &str) -> String {
+    let said = text_of(&proxy.call(tool, json!({}))).to_owned();
+    // An idle machine takes 150 ms.
+    proxy.wait_for(&format!("news of {tool}"), 4 * SECOND, is_notice);
+    said
+}
+
+fn described(proxy: &mut Proxy, query: &str) -> Vec<String> {
+    let found = proxy.call("tool_describe", json!({"query": query}));
+    let tools = found["structuredContent"]["tools"].as_array().cloned().unwrap_or_default();
+    tools.iter().filter_map(|tool| tool["name"].as_str().map(str::to_owned)).collect()
+}
+
+#[test]
+fn a_storm_of_news_costs_little_and_real_news_reach_list_search_and_gate() {
+    let case = Case::new("23");
+    let mut proxy = case.start();
+    proxy.load("busy");
+    let own = ["grow", "shrink", "storm", "swap"];
+    assert_eq!(upstream_names(&proxy.list()), own);
+    // Loading told of it already.
+    proxy.wait_for("news of the load", SECOND, is_notice);
+
+    let before = n_lists(&case);
+    assert_eq!(text_of(&proxy.call("storm", json!({"n": 200}))), "stormed");
+    wait_until("the server is asked again", 4 * SECOND, || n_lists(&case) > before);
+    assert_eq!(change(&mut proxy, "grow"), "extra_4");
+    assert!(n_lists(&case) <= before + 3 + 1, "{} lists for a storm and one change", n_lists(&case) - before);
+    assert_eq!(proxy.count(is_notice), 0, "the storm was no news, and growing is told once");
+
+    assert_eq!(upstream_names(&proxy.list()), ["extra_4", "grow", "shrink", "storm", "swap"]);
+    assert_eq!(text_of(&proxy.call("extra_4", json!({}))), "ok:extra_4");
+    assert_eq!(described(&mut proxy, "extra_4"), ["extra_4"]);
+
+    assert_eq!(described(&mut proxy, "changed"), [""; 0]);
+    assert_eq!(change(&mut proxy, "swap"), "swapped");
+    let listed = proxy.list();
+    let storm = listed.iter().find(|tool| tool["name"] == "storm").unwrap();
+    assert!(storm["description"].as_str().unwrap().contains("changed"), "{storm}");
+    assert_eq!(described(&mut proxy, "changed")[0], "storm");
+
+    assert_eq!(change(&mut proxy, "shrink"), "extra_4");
+    assert_eq!(upstream_names(&proxy.list()), own);
+    assert_eq!(proxy.call("extra_4", json!({}))["structuredContent"]["code"], "not_found");
+    assert_eq!(described(&mut proxy, "extra_4"), [""; 0]);
+    assert_eq!(proxy.count(is_notice), 0, "each change is told once");
+
+    let whole = proxy.result("tools/list", json!({}));
+    assert!(whole.get("nextCursor").is_none(), "the list is one page, so no client is in the middle of it");
+    let id = proxy.ask("tools/list", json!({"cursor": "at:1"}));
+    assert_eq!(proxy.answer_to(id)["error"]["code"], -32602);
+}
+
+#[test]
+fn a_server_that_tells_of_changes_without_end_is_asked_now_and_then_and_serves_all_the_while() {
+    let mut case = Case::new("23");
+    case.add_args("busy", &["--tick"]);
+    let mut proxy = case.start();
+    proxy.load("busy");
+    proxy.list();
+    proxy.wait_for("news of the load", SECOND, is_notice);
+    let (started, before) = (Instant::now(), n_lists(&case));
+    wait_until("five seconds are over", 20 * SECOND, || {
+        let id = proxy.ask("tools/call", json!({"name": "storm", "arguments": {"n": 0}}));
+        // Alone on the machine it takes a few milliseconds.
+        assert_eq!(text_of(&proxy.answer_within(id, SECOND)["result"]), "stormed");
+        started.elapsed() > 5 * SECOND
+    });
+    let (n_asked, most) = (n_lists(&case) - before, 2 * started.elapsed().as_secs());
+    assert!((1..=most).contains(&(n_asked as u64)), "{n_asked} lists, at most {most} are right");
+    assert_eq!(proxy.count(is_notice), 0, "nothing has changed");
+    assert_eq!(change(&mut proxy, "grow"), "extra_4");
+    assert_eq!(upstream_names(&proxy.list()), ["extra_4", "grow", "shrink", "storm", "swap"]);
 }

@@ -1,18 +1,20 @@
 //! `gatekey` as a process, spoken to in raw lines. Its stdin and stdout are pipes, as a client's are.
 
 use std::{
-    collections::VecDeque,
+    borrow::Cow,
+    collections::{BTreeMap, VecDeque},
     io::{BufRead as _, BufReader, Read as _, Write as _},
     path::Path,
     process::{Child, ChildStdin, Command, ExitStatus, Stdio},
     sync::{
         Arc, Mutex,
-        mpsc::{Receiver, RecvTimeoutError, channel},
+        mpsc::{Receiver, channel},
     },
     time::{Duration, Instant},
 };
 
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::{Value, json, value::RawValue};
 
 /// How long an answer may take unless a test says otherwise.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -112,16 +114,44 @@ impl Proxy {
             if let Some(position) = self.held.iter().position(is_wanted) {
                 return self.held.remove(position);
             }
-            match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(line) => {
-                    let message =
-                        serde_json::from_str(&line).unwrap_or_else(|error| panic!("stdout has `{line}`: {error}"));
-                    self.raw.push(line);
-                    self.held.push_back(message);
-                }
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return None,
-            }
+            let line = self.next_line(deadline)?;
+            self.hold(&line);
         }
+    }
+
+    /// The next line of stdout; `None` when there is none in time or no more.
+    fn next_line(&mut self, deadline: Instant) -> Option<String> {
+        let line = self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok()?;
+        self.raw.push(line.clone());
+        Some(line)
+    }
+
+    fn hold(&mut self, line: &str) {
+        let message = serde_json::from_str(line).unwrap_or_else(|error| panic!("stdout has `{line}`: {error}"));
+        self.held.push_back(message);
+    }
+
+    /// Waits for the answer to a request and returns its line as it came, for bodies that no tree can hold. `id` is JSON.
+    pub(crate) fn raw_answer(&mut self, id: &str, most: Duration) -> String {
+        let deadline = Instant::now() + most;
+        while let Some(line) = self.next_line(deadline) {
+            let outside: Outside<'_> =
+                serde_json::from_str(&line).unwrap_or_else(|error| panic!("stdout has `{line}`: {error}"));
+            if outside.method.is_none() && outside.id.is_some_and(|found| found.get() == id) {
+                return line;
+            }
+            self.hold(&line);
+        }
+        panic!("not within {most:?}: the answer to {id}\nstderr: {}", self.stderr());
+    }
+
+    /// Sends a request whose params are given as they are to be written, and returns the result as it was written.
+    pub(crate) fn raw_result(&mut self, method: &str, params: &str) -> String {
+        self.last_id += 1;
+        let id = self.last_id.to_string();
+        self.send_raw(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#));
+        let line = self.raw_answer(&id, PATIENCE);
+        raw_member(&line, "result").to_owned()
     }
 
     /// Waits for the whole answer to a request.
@@ -203,6 +233,15 @@ impl Proxy {
     }
 }
 
+/// What tells one message from another.
+#[derive(Deserialize)]
+struct Outside<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    method: Option<&'a RawValue>,
+}
+
 impl Drop for Proxy {
     fn drop(&mut self) {
         self.stdin = None;
@@ -234,6 +273,13 @@ pub(crate) fn modern_meta() -> Value {
         "io.modelcontextprotocol/clientInfo": {"name": "raw lines", "version": "1"},
         "io.modelcontextprotocol/clientCapabilities": {},
     })
+}
+
+/// A member of a JSON object as it was written.
+pub(crate) fn raw_member<'a>(object: &'a str, name: &str) -> &'a str {
+    let members: BTreeMap<Cow<'a, str>, &'a RawValue> =
+        serde_json::from_str(object).unwrap_or_else(|error| panic!("no object: {error} in {object}"));
+    members.get(name).unwrap_or_else(|| panic!("no `{name}` in {object}")).get()
 }
 
 /// The text of a tool result.
