@@ -117,7 +117,8 @@ impl Snapshot {
         let mut skills: BTreeMap<SkillName, CatalogSkill> =
             skill_set.skills.values().map(|skill| (skill.name.clone(), from_disk(skill, map.as_deref()))).collect();
         if map.is_none() {
-            let made = upstreams.iter().flat_map(|(tools, facts)| auto::skills_of(&tools.name, facts, &registry));
+            let named = upstreams.iter().filter(|(tools, _)| tools.name.fault().is_none());
+            let made = named.flat_map(|(tools, facts)| auto::skills_of(&tools.name, facts, &registry));
             for skill in made {
                 skills.entry(skill.name.clone()).or_insert(skill);
             }

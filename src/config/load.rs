@@ -335,11 +335,8 @@ struct Entry<'r, 'a> {
 
 impl Entry<'_, '_> {
     fn transport(&mut self, raw: &RawUpstream) -> Result<Transport, String> {
-        if self.name.trim() != self.name || self.name.is_empty() || self.name.chars().any(char::is_control) {
-            self.refuse("config-value", "", "a name is not empty and has no blanks around it or control characters");
-        }
-        if self.name.chars().count() > limits::NAME_CHARS {
-            self.refuse("config-value", "", &format!("a name has at most {} characters", limits::NAME_CHARS));
+        if let Some(fault) = UpstreamName::new(self.name).fault() {
+            self.refuse("config-value", "", &fault);
         }
         if raw.prefix.chars().count() > limits::NAME_CHARS / 2 || raw.prefix.trim() != raw.prefix {
             let rule = format!("has at most {} characters and no blanks around it", limits::NAME_CHARS / 2);

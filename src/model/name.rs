@@ -56,6 +56,17 @@ names! {
     ExposedName,
 }
 
+impl UpstreamName {
+    /// What is wrong with this name; an upstream whose name is wrong is not started, nor made a skill that nobody can load.
+    pub fn fault(&self) -> Option<String> {
+        let name = self.as_str();
+        if name.trim() != name || name.is_empty() || name.chars().any(char::is_control) {
+            return Some("a name is not empty and has no blanks around it or control characters".into());
+        }
+        (name.chars().count() > NAME_CHARS).then(|| format!("a name has at most {NAME_CHARS} characters"))
+    }
+}
+
 impl ExposedName {
     /// Returns `name` itself where model APIs take it, else a rewritten form that depends on `name` alone.
     ///

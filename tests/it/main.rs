@@ -8,6 +8,7 @@ mod conformance;
 mod files;
 mod gate;
 mod real;
+mod reports;
 mod shop;
 mod support;
 mod upstreams;
