@@ -138,8 +138,9 @@ impl World {
             json!(self.allow),
             json!(self.deny)
         );
+        // On a busy machine a server may need longer than clients are made to wait.
         let top = format!(
-            "version = 1\nmaps = [\"map.toml\"]\nskills = [\"skills\"]\nconceal = {}\nkey-secret = \"s\"\n",
+            "version = 1\nmaps = [\"map.toml\"]\nskills = [\"skills\"]\nconceal = {}\nkey-secret = \"s\"\nstart-wait-ms = 20000\n",
             self.conceal
         );
         let upstream = format!("[upstreams.many]\ncommand = \"python3\"\nargs = {}\n", json!(args));
