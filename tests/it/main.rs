@@ -9,6 +9,7 @@ mod files;
 mod gate;
 mod real;
 mod reports;
+mod roundtrip;
 mod shop;
 mod support;
 mod upstreams;
