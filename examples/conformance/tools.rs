@@ -52,7 +52,8 @@ pub(crate) async fn call(
         "test_tool_with_logging" | "test_logging_tool" => log(server, context).await?,
         "test_tool_with_progress" => report_progress(context).await?,
         "test_reconnection" => {
-            sleep(STEP).await;
+            // Long enough for a proxy to see that its client may want to come back for the answer.
+            sleep(6 * STEP).await;
             text("Still connected.")
         }
         "test_sampling" => sample(request, context).await?,

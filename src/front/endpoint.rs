@@ -38,6 +38,8 @@ use crate::{
 
 /// An answer that takes longer than this becomes a stream, so that what stands between sees that we are there.
 const SOON: Duration = Duration::from_millis(1_000);
+/// In the older era a stream can be taken up again after its connection broke, so an answer that takes its time is one.
+const SOON_IN_SESSION: Duration = Duration::from_millis(100);
 
 /// Serves one request; `skill` is the skill whose endpoint it is.
 pub(super) async fn serve(shared: &Arc<Shared>, request: Request<Body>, skill: Option<&str>) -> Response<Body> {
@@ -211,7 +213,7 @@ fn get(shared: &Shared, headers: &HeaderMap, skill: Option<&str>) -> Response<Bo
 
 /// Waits for the first message: where it is the answer it is the whole body.
 async fn answer(to: &Arc<Outbox>, mut lease: Lease, is_legacy: bool) -> Response<Body> {
-    let first = timeout(SOON, to.next()).await;
+    let first = timeout(if is_legacy { SOON_IN_SESSION } else { SOON }, to.next()).await;
     match first {
         Ok(Some(message)) if to.is_done() => {
             let status = if is_legacy { StatusCode::OK } else { checks::status(&message) };

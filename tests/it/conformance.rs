@@ -87,25 +87,21 @@ fn the_fixture_conforms_to_the_revision_without_sessions() {
 }
 
 #[test]
-#[ignore = "needs the HTTP front"]
 fn nothing_is_lost_between_http_and_http_with_sessions() {
     over_http(LEGACY);
 }
 
 #[test]
-#[ignore = "needs the HTTP front"]
 fn nothing_is_lost_between_http_and_http_without_sessions() {
     over_http(MODERN);
 }
 
 #[test]
-#[ignore = "needs the HTTP front"]
 fn nothing_is_lost_between_http_and_stdio_with_sessions() {
     over_stdio(LEGACY);
 }
 
 #[test]
-#[ignore = "needs the HTTP front"]
 fn nothing_is_lost_between_http_and_stdio_without_sessions() {
     over_stdio(MODERN);
 }
@@ -127,13 +123,11 @@ fn assert_skills_conform(revision: &str) {
 }
 
 #[test]
-#[ignore = "needs the HTTP front"]
 fn own_skills_conform_with_sessions() {
     assert_skills_conform(LEGACY);
 }
 
 #[test]
-#[ignore = "needs the HTTP front"]
 fn own_skills_conform_without_sessions() {
     assert_skills_conform(MODERN);
 }
