@@ -23,7 +23,7 @@ use crate::{
     },
     wire::{
         envelope::{Envelope, Kind, as_text},
-        http_client::{Deliver, HttpClient, HttpError},
+        http_client::{Deliver, HttpClient, HttpError, Outline},
         peer::{CallError, Peer},
         splice::{member, members},
     },
@@ -96,10 +96,11 @@ impl Remote {
                 running.retain(|_, handle| !handle.is_finished());
             }
             let Ok(envelope) = Envelope::parse(&line) else { continue };
+            let outline = self.client.outline(&envelope);
             let id = envelope.id.and_then(|id| id.get().parse::<u64>().ok()).filter(|_| envelope.method.is_some());
             match (envelope.kind(), id) {
                 (Kind::Notification { method: "notifications/initialized" }, _) => {
-                    self.clone().post(None, line.into()).await;
+                    self.clone().post(None, line.into(), outline).await;
                     let stream = self.clone();
                     posts.spawn(async move { stream.listen().await });
                 }
@@ -107,7 +108,7 @@ impl Remote {
                     let stopped = cancelled_id(&envelope).and_then(|id| running.remove(&id));
                     // A modern server learns it from the end of its stream.
                     if self.client.is_legacy() {
-                        self.clone().post(None, line.into()).await;
+                        self.clone().post(None, line.into(), outline).await;
                     }
                     if let Some(handle) = stopped {
                         handle.abort();
@@ -117,7 +118,7 @@ impl Remote {
                     let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
                     let remote = self.clone();
                     let handle = posts.spawn(async move {
-                        remote.post(id, line.into()).await;
+                        remote.post(id, line.into(), outline).await;
                         drop(permit);
                     });
                     if let Some(id) = id {
@@ -129,13 +130,13 @@ impl Remote {
     }
 
     /// Posts one line; what fails is the failure of the call that it makes.
-    async fn post(self, id: Option<u64>, line: Bytes) {
-        let mut outcome = self.try_post(id, line.clone()).await;
+    async fn post(self, id: Option<u64>, line: Bytes, outline: Outline) {
+        let mut outcome = self.try_post(id, line.clone(), outline.clone()).await;
         if let (Err(HttpError::Unreachable(_) | HttpError::Broken(_)), Some(id)) = (&outcome, id)
             && self.peer.is_repeatable(id)
         {
             tokio::time::sleep(RETRY_PAUSE).await;
-            outcome = self.try_post(Some(id), line).await;
+            outcome = self.try_post(Some(id), line, outline).await;
         }
         let Err(error) = outcome else { return };
         debug!(upstream = %self.link.name(), %error, "a request to the upstream failed");
@@ -153,9 +154,9 @@ impl Remote {
         }
     }
 
-    async fn try_post(&self, id: Option<u64>, line: Bytes) -> Result<(), HttpError> {
+    async fn try_post(&self, id: Option<u64>, line: Bytes, outline: Outline) -> Result<(), HttpError> {
         let mut taker = Taker { remote: self, about: id };
-        self.client.post(line, &mut taker).await?;
+        self.client.post(line, outline, &mut taker).await?;
         match id {
             Some(id) if self.peer.is_open(id) => Err(HttpError::NoAnswer),
             _ => Ok(()),

@@ -13,7 +13,7 @@ use std::{
 
 use bytes::Bytes;
 use reqwest::{
-    Response, StatusCode,
+    Response, StatusCode, Url,
     header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
 };
 use serde_json::{Value, value::RawValue};
@@ -33,7 +33,7 @@ use crate::model::{
 #[derive(Debug)]
 pub struct HttpClient {
     http: reqwest::Client,
-    url: String,
+    url: Url,
     /// Of every request: those of the config, and what we take.
     fixed: HeaderMap,
     limit_bytes: usize,
@@ -89,9 +89,9 @@ pub trait Deliver: Send {
     fn deliver(&mut self, message: Vec<u8>) -> impl Future<Output = bool> + Send;
 }
 
-/// What the headers of a line depend on.
-#[derive(Debug, Default)]
-struct Outline {
+/// What the headers of a line depend on, and whether it wants an answer.
+#[derive(Debug, Clone, Default)]
+pub struct Outline {
     method: Option<String>,
     name: Option<String>,
     version: Option<String>,
@@ -107,6 +107,7 @@ impl HttpClient {
     pub fn new(endpoint: &Endpoint, limit_bytes: usize) -> Result<Self, String> {
         let mut fixed = HeaderMap::new();
         fixed.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        fixed.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         for (name, value) in &endpoint.headers {
             let name =
                 HeaderName::try_from(name.as_str()).map_err(|_error| format!("header name `{name}` is invalid"))?;
@@ -123,6 +124,10 @@ impl HttpClient {
             .tcp_nodelay(true)
             // A redirect would take headers with secrets, and writes, to another place than the config names.
             .redirect(reqwest::redirect::Policy::none());
+        if endpoint.url.starts_with("http://") && endpoint.ca_file.is_none() {
+            // Without TLS there is nothing to trust, and the system's certificates need not be held in memory.
+            builder = builder.tls_certs_only(std::iter::empty());
+        }
         if let Some(file) = &endpoint.ca_file {
             let pem = std::fs::read(file)
                 .map_err(|error| format!("the certificates of `ca-file` cannot be read: {error}"))?;
@@ -133,8 +138,9 @@ impl HttpClient {
         // Fails where another client came first, which chose the same.
         rustls::crypto::ring::default_provider().install_default().ok();
         let http = builder.build().map_err(|error| reason(&error))?;
+        let url = Url::parse(&endpoint.url).map_err(|error| format!("its address is invalid: {error}"))?;
         let (state, reopening) = (Mutex::default(), tokio::sync::Mutex::new(()));
-        Ok(Self { http, url: endpoint.url.clone(), fixed, limit_bytes, state, reopening })
+        Ok(Self { http, url, fixed, limit_bytes, state, reopening })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -160,8 +166,7 @@ impl HttpClient {
     ///
     /// # Cancel safety
     /// Dropping the future closes the connection, by which a modern server learns that nobody waits any more.
-    pub async fn post(&self, line: Bytes, deliver: &mut impl Deliver) -> Result<(), HttpError> {
-        let outline = self.outline(&line);
+    pub async fn post(&self, line: Bytes, outline: Outline, deliver: &mut impl Deliver) -> Result<(), HttpError> {
         let used = self.state().session.clone();
         let mut response = self.send(line.clone(), &outline).await?;
         if response.status() == StatusCode::NOT_FOUND
@@ -179,7 +184,7 @@ impl HttpClient {
     }
 
     async fn send(&self, line: Bytes, outline: &Outline) -> Result<Response, HttpError> {
-        let request = self.http.post(&self.url).headers(self.headers(outline)).body(line);
+        let request = self.http.post(self.url.clone()).headers(self.headers(outline)).body(line);
         request.send().await.map_err(|error| match error.is_connect() {
             true => HttpError::Unreachable(reason(&error)),
             false => HttpError::Broken(reason(&error)),
@@ -188,7 +193,6 @@ impl HttpClient {
 
     fn headers(&self, outline: &Outline) -> HeaderMap {
         let mut all = self.fixed.clone();
-        all.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let mut put = |name: &str, value: &str| {
             if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(&*headers::encode(value)))
             {
@@ -220,8 +224,7 @@ impl HttpClient {
     }
 
     /// Reads what headers repeat. Lines of the legacy era need nothing but the method.
-    fn outline(&self, line: &[u8]) -> Outline {
-        let Ok(envelope) = Envelope::parse(line) else { return Outline::default() };
+    pub fn outline(&self, envelope: &Envelope<'_>) -> Outline {
         let mut outline = Outline {
             method: envelope.method.as_deref().map(str::to_owned),
             is_request: envelope.method.is_some() && envelope.id.is_some(),
@@ -398,7 +401,7 @@ impl HttpClient {
         if let Some(last) = place.last_id.as_deref().and_then(|id| HeaderValue::try_from(id).ok()) {
             all.insert(HeaderName::from_static(headers::LAST_EVENT), last);
         }
-        let sent = self.http.get(&self.url).headers(all).send().await;
+        let sent = self.http.get(self.url.clone()).headers(all).send().await;
         let response = sent.map_err(|error| HttpError::Unreachable(reason(&error)))?;
         if response.status().is_success() && has_type(&response, "text/event-stream") {
             return Ok(response);
@@ -448,7 +451,7 @@ impl HttpClient {
         let mut all = self.fixed.clone();
         self.add_session(&mut all);
         // Many servers have no use for it; none needs to be waited for.
-        drop(self.http.delete(&self.url).headers(all).send().await);
+        drop(self.http.delete(self.url.clone()).headers(all).send().await);
     }
 }
 
