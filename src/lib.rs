@@ -3,19 +3,21 @@
 //!
 //! # Bird's eye view
 //!
-//! A client's line comes in by [`wire`], is answered by [`gateway`] from the current [`catalog::Snapshot`], and goes, if
-//! [`gate::policy::Policy::decide`] allows, to one server of [`upstream`], with a few bytes changed and all others as
-//! they came. [`reload`] is the single writer of snapshots; [`app`] puts everything together; [`cli`] is what is typed.
+//! A client's message comes in by [`wire`] or [`front`], is answered by [`gateway`] from the current [`catalog::Snapshot`],
+//! and goes, if [`gate::policy::Policy::decide`] allows, to one server of [`upstream`], with a few bytes changed and all
+//! others as they came. [`reload`] is the single writer of snapshots; [`app`] puts everything together; [`cli`] is what is
+//! typed.
 //!
 //! ```text
-//!            client (stdio)
+//!       client (stdio)   clients (HTTP)
+//!                 │       │ front
 //!                 │ raw lines
 //!   wire ── gateway ── session        data plane: a request takes one snapshot and carries it
 //!                 │  ╲
 //!                 │   catalog::Snapshot ◄── reload   control plane: the only writer
 //!                 │        ▲    ▲    ▲
 //!                 │    config skill gate::map
-//!              upstream (one link a server, started together, restarted with a pause)
+//!              upstream (one link a server, started together, restarted with a pause; a process or HTTP)
 //! ```
 //!
 //! # Floors
@@ -55,7 +57,8 @@
 //! # Reading order
 //!
 //! `model/name.rs`, `gate/policy.rs`, `catalog/snapshot.rs`, `gateway/dispatch.rs`, `gateway/call.rs`, `wire/peer.rs`,
-//! `upstream/link.rs`. Then one call in your head: `skill_load`, then `tool_call_read`.
+//! `upstream/link.rs`. Then one call in your head: `skill_load`, then `tool_call_read`. Then what is no tool:
+//! `gateway/relay.rs` (what clients ask), `gateway/upward.rs` (what servers ask and tell), `front/endpoint.rs` (HTTP).
 //!
 //! # How we write
 //!

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     app::App,
-    config::Http,
+    config::{self, Http},
     front::Front,
     model::principal::Principal,
     wire::{era::Era, stdio},
@@ -23,7 +23,10 @@ pub(super) fn run(args: &Proxy) -> Result<Exit, Failed> {
     for finding in &findings {
         tracing::error!("{finding}");
     }
-    let guard = guard();
+    // Only processes need it.
+    let has_programs =
+        config.upstreams.iter().any(|upstream| matches!(upstream.transport, Ok(config::Transport::Stdio(_))));
+    let guard = has_programs.then(guard).flatten();
     block_on(async {
         // Both before the first child, so that no signal finds one without us.
         let mut signals = Signals::new()?;

@@ -91,12 +91,15 @@ impl Drop for Lease {
     }
 }
 
+/// The next message of a queue.
+type Next = Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send>>;
+
 /// Events as they come.
 struct Events {
     lease: Lease,
     /// Events that go first.
     first: VecDeque<Bytes>,
-    waiting: Option<Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send>>>,
+    waiting: Option<Next>,
     keep_alive: Pin<Box<Sleep>>,
 }
 

@@ -94,7 +94,9 @@ async fn modern(
     skill: Option<&str>,
 ) -> Response<Body> {
     let Kind::Request { method, .. } = envelope.kind() else {
-        // A client of this era tells nothing over HTTP that we could use.
+        let nobody = Arc::new(Outbox::of_kind(outbox::Kind::Request, 0));
+        let session = Arc::new(Session::new(Arc::clone(&nobody), shared.principal.clone()));
+        shared.gateway.take_parsed(&session, &nobody, line, envelope);
         return plain(StatusCode::ACCEPTED, "");
     };
     if needs_upstreams(method) || skill.is_some() {

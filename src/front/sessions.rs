@@ -16,7 +16,7 @@ use super::stream::Stream;
 use crate::{
     gateway::Gateway,
     model::{
-        limits::{STREAM_QUEUE_BYTES, STREAMS},
+        limits::{STREAMS, UNSOLICITED_BYTES},
         name::SkillName,
         principal::Principal,
     },
@@ -103,7 +103,7 @@ impl Sessions {
         let mut random = [0; 16];
         getrandom::fill(&mut random).ok()?;
         let id: Box<str> = HEXLOWER.encode(&random).into();
-        let outbox = Arc::new(Outbox::of_kind(Kind::Unsolicited, STREAM_QUEUE_BYTES));
+        let outbox = Arc::new(Outbox::of_kind(Kind::Unsolicited, UNSOLICITED_BYTES));
         let mut session = Session::new(Arc::clone(&outbox), principal);
         session.own_skill = skill;
         let session = Arc::new(session);

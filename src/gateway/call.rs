@@ -175,6 +175,7 @@ impl Gateway {
                 ..Rewrite::default()
             },
             renamed: None,
+            expected: None,
             is_repeatable: tool.tool.repeatable,
         };
         self.send(request, link, peer, outgoing).map_err(|error| {

@@ -127,7 +127,13 @@ impl Gateway {
         self.pool.each_peer(|peer| peer.cancel_all(session.id));
         self.no_client(session);
         self.pool.end_own(session.id);
-        self.resubscribe();
+        let has_subscribed = {
+            let state = session.state();
+            !state.subscribed.is_empty() || state.listeners.iter().any(|listener| !listener.resources.is_empty())
+        };
+        if has_subscribed {
+            self.resubscribe();
+        }
     }
 
     /// The sessions that are open.

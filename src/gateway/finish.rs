@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
+use sha2::{Digest as _, Sha256};
 
 use super::{dispatch::Gateway, inputs::Unfinished};
 use crate::{
     model::principal::Principal,
     wire::{
-        envelope::{Envelope, as_text, json_text},
-        era::{Era, INVALID_PARAMS, RESOURCE_NOT_FOUND},
+        envelope::{Envelope, as_text, error_line, json_text},
+        era::{Era, INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND},
         peer::Finish,
         splice::{Edits, Member, member, members},
     },
@@ -31,10 +32,41 @@ pub(super) struct Finishing {
     pub(super) may_be_task: bool,
     /// What the client asked for and what the upstream calls it, where that differs.
     pub(super) renamed: Option<(String, String)>,
+    /// What the answer must have in it.
+    pub(super) expected: Option<Expected>,
     /// Who asks.
     pub(super) principal: Principal,
     /// What is asked anew with a legacy client's input, where a modern upstream wants any.
     pub(super) unfinished: Option<Unfinished>,
+}
+
+/// A file of a skill, as its upstream listed it.
+#[derive(Debug)]
+pub(super) struct Expected {
+    /// With its `sha256:`.
+    pub(super) digest: String,
+    pub(super) size_bytes: u64,
+}
+
+impl Expected {
+    /// Whether a result holds just these bytes.
+    fn fits(&self, all: &[Member<'_>]) -> bool {
+        #[derive(serde::Deserialize)]
+        struct Content {
+            text: Option<String>,
+            blob: Option<String>,
+        }
+        let contents =
+            member(all, "contents").and_then(|found| serde_json::from_str::<Vec<Content>>(found.value.get()).ok());
+        let Some([content]) = contents.as_deref() else { return false };
+        let bytes = match content {
+            Content { text: Some(text), .. } => text.as_bytes().to_vec(),
+            Content { blob: Some(blob), .. } => data_encoding::BASE64.decode(blob.as_bytes()).unwrap_or_default(),
+            Content { text: None, blob: None } => return false,
+        };
+        let digest = data_encoding::HEXLOWER.encode(&Sha256::digest(&bytes));
+        u64::try_from(bytes.len()) == Ok(self.size_bytes) && self.digest == format!("sha256:{digest}")
+    }
 }
 
 /// Whether an upstream asks for input instead of answering.
@@ -50,8 +82,11 @@ fn wants_input(line: &[u8]) -> bool {
 impl Finishing {
     /// What is to be done, if anything.
     pub(super) fn into_finish(self) -> Option<Finish> {
-        let is_needed =
-            self.from != self.to || self.may_be_task || self.renamed.is_some() || self.gateway.has_shared_uris();
+        let is_needed = self.expected.is_some()
+            || self.from != self.to
+            || self.may_be_task
+            || self.renamed.is_some()
+            || self.gateway.has_shared_uris();
         is_needed.then(|| Finish(Box::new(move |line| self.apply(line))))
     }
 
@@ -71,6 +106,10 @@ impl Finishing {
             (Some(error), _) => self.change_error(error, &mut edits)?,
             (None, Some(result)) => {
                 let all = members(result.get())?;
+                if self.expected.as_ref().is_some_and(|expected| !expected.fits(&all)) {
+                    let message = "the file is not the one that its server listed: digest or size differ";
+                    return Some(error_line(envelope.id?.get(), INTERNAL_ERROR, message, None));
+                }
                 self.change_result(result, &all, &mut edits);
             }
             (None, None) => return None,

@@ -3,7 +3,6 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    catalogue,
     dispatch::{Gateway, Request},
     skills,
 };
@@ -11,7 +10,10 @@ use crate::{
     model::limits::CACHE_MS,
     session::LogLevel,
     upstream::Offering,
-    wire::era::{Era, INVALID_PARAMS, LEGACY, LEGACY_VERSIONS, META_SERVER, MODERN},
+    wire::{
+        envelope::{json_text, result_line},
+        era::{Era, INVALID_PARAMS, LEGACY, LEGACY_VERSIONS, META_SERVER, MODERN},
+    },
 };
 
 /// The extension of long calls in the modern era.
@@ -21,25 +23,27 @@ impl Gateway {
     pub(super) fn initialize(&self, request: &Request<'_>) {
         let asked = request.params.text_of("protocolVersion").unwrap_or_default();
         let version = LEGACY_VERSIONS.iter().find(|known| **known == asked).unwrap_or(&LEGACY);
-        let texts = catalogue::texts(&request.snapshot, &request.session.principal);
+        let instructions = self.lists.instructions(&request.snapshot, &request.session.principal);
         let capabilities = request.params.raw("capabilities").map_or("{}", |raw| raw.get());
         request.session.state().initialize(Some(capabilities));
         self.pool.introduce(Era::Legacy, capabilities);
-        request.answer(json!({
-            "protocolVersion": version,
-            "capabilities": self.capabilities(Era::Legacy),
-            "serverInfo": server_info(),
-            "instructions": texts.instructions,
-        }));
+        // Put together by hand: it is the price of every session.
+        let (ours, info) = (self.capabilities(Era::Legacy), server_info());
+        let version = json_text(version);
+        let result = format!(
+            r#"{{"protocolVersion":{version},"capabilities":{ours},"serverInfo":{info},"instructions":{instructions}}}"#
+        );
+        request.to.answer(result_line(&request.id, &result));
     }
 
     pub(super) fn discover(&self, request: &Request<'_>) {
-        let texts = catalogue::texts(&request.snapshot, &request.session.principal);
+        let instructions = self.lists.instructions(&request.snapshot, &request.session.principal);
+        let instructions: Value = serde_json::from_str(&instructions).unwrap_or_default();
         self.pool.introduce(Era::Modern, "{}");
         request.answer(json!({
             "supportedVersions": [MODERN],
             "capabilities": self.capabilities(Era::Modern),
-            "instructions": texts.instructions,
+            "instructions": instructions,
             "ttlMs": if self.is_settled() { CACHE_MS } else { 0 },
             "cacheScope": "private",
             "_meta": {META_SERVER: server_info()},

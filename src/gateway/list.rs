@@ -10,7 +10,7 @@ use super::meta;
 use crate::{
     catalog::Snapshot,
     model::{limits::CACHE_MS, principal::Principal},
-    wire::era::Era,
+    wire::{envelope::json_text, era::Era},
 };
 
 /// Lists kept at once; a new generation empties the store.
@@ -34,11 +34,27 @@ struct Key {
     visible: Vec<usize>,
 }
 
-/// The lists of the current generation.
+/// The lists of the current generation, and the instructions that go before them.
 #[derive(Debug, Default)]
-pub(super) struct Lists(Mutex<(u64, HashMap<Key, Prepared>)>);
+pub(super) struct Lists {
+    lists: Mutex<(u64, HashMap<Key, Prepared>)>,
+    /// As JSON.
+    instructions: Mutex<(u64, HashMap<Principal, Arc<str>>)>,
+}
 
 impl Lists {
+    /// The server's instructions for `principal`.
+    pub(super) fn instructions(&self, snapshot: &Snapshot, principal: &Principal) -> Arc<str> {
+        let mut store = self.instructions.lock().unwrap_or_else(PoisonError::into_inner);
+        let (generation, texts) = &mut *store;
+        if *generation != snapshot.generation || texts.len() >= KEPT {
+            *generation = snapshot.generation;
+            texts.clear();
+        }
+        let made = || json_text(&super::catalogue::texts(snapshot, principal).instructions).into();
+        Arc::clone(texts.entry(principal.clone()).or_insert_with(made))
+    }
+
     /// The list of the tools at `visible` behind our own.
     pub(super) fn prepared(
         &self,
@@ -48,7 +64,7 @@ impl Lists {
         visible: Vec<usize>,
     ) -> Prepared {
         let key = Key { era, principal: principal.clone(), visible };
-        let mut store = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut store = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
         let (generation, lists) = &mut *store;
         if *generation != snapshot.generation || lists.len() >= KEPT {
             *generation = snapshot.generation;

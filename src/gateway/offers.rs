@@ -8,9 +8,9 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 
-use super::dispatch::Gateway;
+use super::{dispatch::Gateway, finish::Expected};
 use crate::{
     model::limits::SEEN_URIS,
     upstream::{Link, Offer, Offering},
@@ -39,8 +39,11 @@ pub(super) struct Table {
     pub(super) entries: Vec<Entry>,
     by_exposed: HashMap<String, usize>,
     /// What it was made of, to tell whether it is still right.
-    parts: Vec<Option<Arc<[Offer]>>>,
+    parts: Vec<Part>,
 }
+
+/// What one upstream listed, if it was asked.
+type Part = Option<Arc<[Offer]>>;
 
 /// The tables in use, and URIs that results of upstreams named.
 #[derive(Debug, Default)]
@@ -58,7 +61,7 @@ struct Seen {
 
 impl Table {
     fn build(offering: Offering, links: &[Arc<Link>]) -> Self {
-        let parts: Vec<Option<Arc<[Offer]>>> = links.iter().map(|link| link.known(offering)).collect();
+        let parts: Vec<Part> = links.iter().map(|link| link.known(offering)).collect();
         let is_shared = parts.iter().flatten().filter(|part| !part.is_empty()).count() > 1;
         let mut table = Self::default();
         for (upstream, offers) in parts.iter().enumerate() {
@@ -81,8 +84,8 @@ impl Table {
         table
     }
 
-    fn is_of(&self, parts: &[Option<Arc<[Offer]>>]) -> bool {
-        let is_same = |(a, b): (&Option<Arc<[Offer]>>, &Option<Arc<[Offer]>>)| match (a, b) {
+    fn is_of(&self, parts: &[Part]) -> bool {
+        let is_same = |(a, b): (&Part, &Part)| match (a, b) {
             (Some(a), Some(b)) => Arc::ptr_eq(a, b),
             (a, b) => a.is_none() && b.is_none(),
         };
@@ -183,7 +186,7 @@ impl Gateway {
     /// Everything of one kind, as far as it was listed.
     pub(super) fn table(&self, offering: Offering) -> Arc<Table> {
         let links = self.pool.links();
-        let parts: Vec<Option<Arc<[Offer]>>> = links.iter().map(|link| link.known(offering)).collect();
+        let parts: Vec<Part> = links.iter().map(|link| link.known(offering)).collect();
         let mut tables = self.offers.tables.lock().unwrap_or_else(PoisonError::into_inner);
         let table = tables.entry(offering).or_default();
         if !table.is_of(&parts) {
@@ -225,6 +228,16 @@ impl Gateway {
             let mut having = links.iter().enumerate().filter(|(_, link)| link.offers(Offering::Resources));
             let (upstream, _) = having.next()?;
             having.next().is_none().then(|| Found { upstream, original: uri.to_owned() })
+        })
+    }
+
+    /// What a file of an upstream's skill must be, where the upstream listed it.
+    pub(super) fn expected(&self, found: &Found) -> Option<Expected> {
+        let listed = self.pool.links()[found.upstream].known(Offering::Skills)?;
+        listed.iter().find_map(|offer| {
+            let entry: Value = serde_json::from_str(offer.raw.get()).ok()?;
+            let file = entry["resources"].as_array()?.iter().find(|file| file["uri"] == found.original.as_str())?;
+            Some(Expected { digest: file["digest"].as_str()?.to_owned(), size_bytes: file["size"].as_u64()? })
         })
     }
 

@@ -10,7 +10,7 @@ use super::{
     call::down_reason,
     dispatch::{Gateway, Request, no_method},
     error::Denied,
-    finish::Finishing,
+    finish::{Expected, Finishing},
     inputs::Unfinished,
     offers::{Found, ORIGIN, distinct},
     params::Rewrite,
@@ -42,6 +42,8 @@ pub(super) struct Outgoing<'a> {
     pub(super) rewrite: Rewrite<'a>,
     /// What the client named and what the upstream calls it, where that differs.
     pub(super) renamed: Option<(String, String)>,
+    /// What the answer must have in it, where the upstream's list of skills says.
+    pub(super) expected: Option<Expected>,
     /// Whether it does no harm if the upstream gets it twice.
     pub(super) is_repeatable: bool,
 }
@@ -226,6 +228,10 @@ impl Gateway {
             }
             return no_method(request, method);
         };
+        if !self.is_any_open(request, upstream) {
+            // What it does is not known, so it is not for somebody to whom nothing of the upstream is open.
+            return self.deny(request, Decision::Inactive, &links[upstream], method);
+        }
         let found = Found { upstream, original: method.to_owned() };
         let target = Target { member: "", value: String::new(), exposed: method.to_owned(), found };
         self.about(request, method, target);
@@ -272,6 +278,7 @@ impl Gateway {
             label: exposed.as_str().into(),
             form: Form::Error,
             rewrite: Rewrite { names: (!member.is_empty()).then_some((member, value.as_str())), ..Rewrite::default() },
+            expected: if method == "resources/read" { self.expected(&found) } else { None },
             renamed,
             is_repeatable: matches!(
                 method,
@@ -348,7 +355,7 @@ impl Gateway {
         peer: &Peer,
         outgoing: Outgoing<'_>,
     ) -> Result<(), PushError> {
-        let Outgoing { upstream, method, label, form, rewrite, renamed, is_repeatable } = outgoing;
+        let Outgoing { upstream, method, label, form, rewrite, renamed, expected, is_repeatable } = outgoing;
         let from = link.era();
         let rewrite = Rewrite { from_modern: request.era == Era::Modern, to_modern: from == Era::Modern, ..rewrite };
         let is_cached = method == "resources/read";
@@ -375,6 +382,7 @@ impl Gateway {
             is_cached,
             may_be_task: method == "tools/call" && link.has_tasks(),
             renamed,
+            expected,
             principal: request.session.principal.clone(),
             unfinished,
         };

@@ -166,7 +166,7 @@ impl Gateway {
         if !is_one_principal || meant.len() < callers.len() {
             return Vec::new();
         }
-        if callers.is_empty() { meant.into_iter().map(|session| unasked(session)).collect() } else { callers }
+        if callers.is_empty() { meant.into_iter().map(unasked).collect() } else { callers }
     }
 
     /// Each client gets the messages of the severity that it asked for.

@@ -32,12 +32,14 @@ pub const STREAM_PAUSE_MOST: Duration = Duration::from_secs(60);
 /// An answer's stream is taken up again so often without anything new on it.
 pub const STREAM_RESUMES: usize = 5;
 
-/// Bytes waiting on one stream over HTTP before it is given up, or before the oldest messages that nobody asked for go.
-pub const STREAM_QUEUE_BYTES: usize = 16 << 20;
+/// Bytes waiting on the stream of one request over HTTP before it is given up, and one message of any size after them.
+pub const STREAM_QUEUE_BYTES: usize = 4 << 20;
+/// Bytes that nobody asked for waiting for a session's stream before the oldest go; many sessions never open one.
+pub const UNSOLICITED_BYTES: usize = 256 << 10;
 /// Bytes of sent events that a stream keeps for a client that lost its connection.
-pub const REPLAY_BYTES: usize = 1 << 20;
+pub const REPLAY_BYTES: usize = 256 << 10;
 /// Streams of one session that can be taken up again.
-pub const STREAMS: usize = 64;
+pub const STREAMS: usize = 16;
 /// A comment goes over a silent stream this often; what stands between closes silent connections after a minute.
 pub const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Connections of clients at once.

@@ -242,11 +242,6 @@ impl Link {
         self.locked().era.unwrap_or(Era::Legacy)
     }
 
-    /// Whether it never was greeted.
-    pub(super) fn era_is_unknown(&self) -> bool {
-        self.locked().era.is_none()
-    }
-
     /// Whether it is reached over HTTP, where a further connection costs little.
     pub fn is_remote(&self) -> bool {
         matches!(self.config.transport, Ok(Transport::Http(_)))
@@ -292,8 +287,8 @@ impl Link {
                 Transport::Stdio(program) => self.serve_process(program, &mut memory, &stop).await,
                 Transport::Http(endpoint) => self.serve_remote(endpoint, &mut memory, &stop).await,
             };
-            if stop.is_cancelled() {
-                return;
+            if stop.is_cancelled() || (self.owner.is_some() && self.habits().is_modern_only) {
+                return self.change(|view| view.phase = Phase::Unusable(ended.reason));
             }
             if ended.was_probed && memory == Memory::Unknown && !has_fallen_back {
                 // Some servers exit on any request before `initialize`; such a one gets its second start at once.
@@ -329,6 +324,12 @@ impl Link {
         was_ready
     }
 
+    /// Takes no more calls, for a reason of ours.
+    pub(super) fn fail(&self, reason: &str) {
+        self.peer.store(None);
+        self.change(|view| view.phase = Phase::Waiting(reason.to_owned()));
+    }
+
     /// Answers the calls of a connection that is gone.
     pub(super) fn lose(&self, peer: &Peer, reason: &str) {
         for relay in peer.lose() {
@@ -354,7 +355,14 @@ impl Link {
                 // The process is ending; its exit code is the better reason.
                 return std::future::pending().await;
             }
-            Err(error) => return error.to_string(),
+            Err(error) => {
+                let is_answer =
+                    matches!(error, HandshakeError::Refused(_) | HandshakeError::Version(_) | HandshakeError::Shape(_));
+                if self.owner.is_some() && is_answer {
+                    self.habits().is_modern_only = true;
+                }
+                return error.to_string();
+            }
         };
         *memory = Memory::Known(hello.era);
         info!(upstream = %self.name(), era = ?hello.era, "upstream is connected");

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     config::Upstream,
-    model::limits::OWN_CONNECTIONS,
+    model::limits::{BACKOFF_MOST, OWN_CONNECTIONS},
     wire::{era::Era, guard::Guard, peer::Peer},
 };
 
@@ -33,6 +33,25 @@ pub struct Pool {
     shared: Arc<Shared>,
     stop: CancellationToken,
     tasks: Mutex<JoinSet<()>>,
+}
+
+/// Runs a link; one that panics costs its calls, and starts again after a pause.
+async fn kept_running(link: Arc<Link>, stop: CancellationToken) {
+    loop {
+        let mut running = JoinSet::new();
+        running.spawn(Arc::clone(&link).run(stop.clone()));
+        match running.join_next().await {
+            Some(Err(error)) if error.is_panic() => {
+                tracing::error!(upstream = %link.name(), %error, "the task of an upstream panicked");
+                link.fail("gatekey failed on it");
+                tokio::select! {
+                    () = stop.cancelled() => return,
+                    () = tokio::time::sleep(BACKOFF_MOST) => {}
+                }
+            }
+            _ => return,
+        }
+    }
 }
 
 /// A connection of a session of its own.
@@ -59,7 +78,7 @@ impl Pool {
         self.shared.clients.set(clients).ok();
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         for link in &self.links {
-            tasks.spawn(Arc::clone(link).run(self.stop.clone()));
+            tasks.spawn(kept_running(Arc::clone(link), self.stop.clone()));
         }
     }
 
@@ -83,10 +102,7 @@ impl Pool {
             if own.link.is_available() {
                 return Some(Arc::clone(&own.link));
             }
-            if own.link.era_is_unknown() {
-                // It never came up: the upstream does not speak so.
-                shared_link.habits().is_modern_only = true;
-            }
+            shared_link.habits().is_modern_only |= own.link.habits().is_modern_only;
             return None;
         }
         let n_own = all.range((index, 0)..=(index, u64::MAX)).count();

@@ -103,25 +103,21 @@ impl Outbox {
         if queue.is_closed {
             return;
         }
+        // A line of any size is taken; what counts is what waits before it.
+        if queue.size_bytes > self.limit_bytes && self.kind == Kind::Request {
+            *queue = Queue { is_closed: true, ..Queue::default() };
+            drop(queue);
+            return self.filled.notify_one();
+        }
+        while queue.size_bytes > self.limit_bytes
+            && self.kind == Kind::Unsolicited
+            && let Some(oldest) = queue.lines.pop_front()
+        {
+            queue.size_bytes -= oldest.len();
+        }
         line.push(b'\n');
         queue.size_bytes += line.len();
         queue.lines.push_back(line);
-        if queue.size_bytes > self.limit_bytes && queue.lines.len() > 1 {
-            match self.kind {
-                Kind::Connection => {}
-                Kind::Request => {
-                    queue.lines.clear();
-                    queue.is_closed = true;
-                }
-                Kind::Unsolicited => {
-                    while queue.size_bytes > self.limit_bytes
-                        && let Some(oldest) = queue.lines.pop_front()
-                    {
-                        queue.size_bytes -= oldest.len();
-                    }
-                }
-            }
-        }
         queue.is_closed |= is_last;
         drop(queue);
         self.filled.notify_one();
@@ -303,14 +299,15 @@ mod tests {
 
     #[tokio::test]
     async fn a_full_box_is_given_up_or_loses_its_oldest_lines() {
-        let (request, unsolicited) = (Outbox::of_kind(Kind::Request, 6), Outbox::of_kind(Kind::Unsolicited, 6));
+        let (request, unsolicited) = (Outbox::of_kind(Kind::Request, 5), Outbox::of_kind(Kind::Unsolicited, 5));
         for outbox in [&request, &unsolicited] {
-            for line in ["aa", "bb", "cc"] {
+            for line in ["aa", "a long one is taken all the same"] {
                 outbox.put(line.into());
             }
-            assert!(!outbox.is_over(), "nobody waits for such a box");
+            assert!(!outbox.is_over() && !outbox.is_closed(), "nobody waits for such a box");
+            outbox.put("cc".into());
         }
         assert!(request.is_done());
-        assert_eq!(unsolicited.next().await.unwrap(), b"bb\n");
+        assert_eq!(unsolicited.next().await.unwrap(), b"cc\n");
     }
 }

@@ -3,6 +3,7 @@
 
 mod architecture;
 mod bad_input;
+mod bridge;
 mod cases;
 mod conformance;
 mod files;
