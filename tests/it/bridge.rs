@@ -14,7 +14,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 fn session(case: &Case, capabilities: Value) -> Proxy {
     let mut proxy = Proxy::with_config(&case.clients_config());
     let client = json!({"name": "raw lines", "version": "1"});
-    proxy.result("initialize", json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": client}));
+    proxy.result(
+        "initialize",
+        json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": client}),
+    );
     proxy.send(json!({"method": "notifications/initialized"}));
     proxy.load("asker");
     proxy
