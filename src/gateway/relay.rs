@@ -229,8 +229,8 @@ impl Gateway {
             return no_method(request, method);
         };
         if !self.is_any_open(request, upstream) {
-            // What it does is not known, so it is not for somebody to whom nothing of the upstream is open.
-            return self.deny(request, Decision::Inactive, &links[upstream], method);
+            // What it does is not known, so it is not there for somebody to whom nothing of the upstream is open.
+            return no_method(request, method);
         }
         let found = Found { upstream, original: method.to_owned() };
         let target = Target { member: "", value: String::new(), exposed: method.to_owned(), found };
