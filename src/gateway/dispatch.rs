@@ -89,6 +89,15 @@ impl Request<'_> {
         self.to.answer(result_line(&self.id, &result.to_string()));
     }
 
+    /// Answers with a result of ours, a JSON object with members, parts of which must stay as they were written.
+    pub(super) fn answer_raw(&self, result: String) {
+        let result = match self.era {
+            Era::Legacy => result,
+            Era::Modern => result.replacen('{', r#"{"resultType":"complete","#, 1),
+        };
+        self.to.answer(result_line(&self.id, &result));
+    }
+
     /// Answers with a JSON-RPC error.
     pub(super) fn refuse(&self, code: i64, message: &str) {
         self.refuse_with(code, message, None);

@@ -8,11 +8,11 @@ use proptest::{
     prelude::*,
     test_runner::{Config, TestRunner},
 };
-use serde_json::{json, value::RawValue};
+use serde_json::{Value, json, value::RawValue};
 
 use crate::support::{
     cases::Case,
-    proxy::{PATIENCE, Proxy, modern_meta},
+    proxy::{PATIENCE, Proxy, modern_meta, raw_member},
 };
 
 /// A gatekey before a legacy and a modern mirror.
@@ -217,4 +217,22 @@ fn twenty_megabytes_in_one_text_arrive_as_they_were_written() {
     let mut mirrors = Mirrors::start();
     // A modern client and a legacy server, where most is changed around it.
     mirrors.reflect_between(true, 0, &format!(r#"{{"text":"{long}"}}"#), Frame::Odd);
+}
+
+#[test]
+fn a_definition_is_listed_and_described_as_it_was_written() {
+    let Mirrors { mut proxy, upstreams, .. } = Mirrors::start();
+    let definition = std::fs::read_to_string(Case::new("mirror").folder.join("definition.json")).unwrap();
+    let definition = definition.trim();
+    let listed = proxy.raw_result("tools/list", "{}");
+    assert!(listed.contains(&format!(",{definition},")), "{listed}");
+    for meta in ["", &format!(r#","_meta":{}"#, modern_meta())] {
+        let arguments = format!(r#"{{"names":["hard"],"key":"{}"}}"#, upstreams[0].key);
+        let params = format!(r#"{{"name":"tool_describe","arguments":{arguments}{meta}}}"#);
+        let described = proxy.raw_result("tools/call", &params);
+        let structured = raw_member(&described, "structuredContent");
+        assert_eq!(raw_member(structured, "tools"), format!("[{definition}]"));
+        let content: Value = serde_json::from_str(raw_member(&described, "content")).unwrap();
+        assert_eq!(content[0]["text"], definition);
+    }
 }

@@ -28,7 +28,7 @@ pub(super) fn definition() -> Value {
     define("tool_describe", "Returns the full definitions of opened tools.", schema, super::serve::read_only())
 }
 
-pub(super) fn call(gateway: &Gateway, request: &Request<'_>, arguments: &Params<'_>) -> Result<Value, ToolError> {
+pub(super) fn call(gateway: &Gateway, request: &Request<'_>, arguments: &Params<'_>) -> Result<String, ToolError> {
     let key = arguments.text_of("key");
     let worth = worth(gateway, request, key.as_deref());
     let of_key = if let KeyWorth::Opens(name) = &worth { Some(name) } else { None };
@@ -109,7 +109,9 @@ fn best(request: &Request<'_>, open: &OpenSkills, query: &str, is_within: impl F
     scored.into_iter().map(|(_, position)| position).collect()
 }
 
-fn result(request: &Request<'_>, found: &[usize], closed: &[ToolError]) -> Value {
+/// The result, as JSON. Definitions stand in it as their servers wrote them: a tree would round the numbers of some and
+/// refuse others.
+fn result(request: &Request<'_>, found: &[usize], closed: &[ToolError]) -> String {
     let snapshot = &request.snapshot;
     let tools: Vec<&str> =
         found.iter().map(|position| snapshot.registry.tools()[*position].listed(snapshot.config.intent)).collect();
@@ -120,12 +122,9 @@ fn result(request: &Request<'_>, found: &[usize], closed: &[ToolError]) -> Value
     if text.is_empty() {
         "No opened tool matches. Load the skill that has it first.".clone_into(&mut text);
     }
-    let parsed: Vec<Value> = tools.iter().map(|tool| serde_json::from_str(tool).unwrap_or_default()).collect();
     let closed_names: Vec<Value> = closed.iter().map(|error| error.to_result()["structuredContent"].clone()).collect();
     let content = json!([{"type": "text", "text": text.trim_start()}]);
-    json!({
-        "content": content,
-        "structuredContent": {"tools": parsed, "not_described": closed_names},
-        "isError": found.is_empty() && !closed.is_empty(),
-    })
+    let structured = format!(r#"{{"tools":[{}],"not_described":{}}}"#, tools.join(","), json!(closed_names));
+    let is_error = found.is_empty() && !closed.is_empty();
+    format!(r#"{{"content":{content},"structuredContent":{structured},"isError":{is_error}}}"#)
 }
