@@ -88,6 +88,9 @@ async fn listen(
     // Clients are known by what they ask themselves; whatever any of them can do, an upstream may ask for.
     let all = r#"{"sampling":{},"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true}}"#;
     app.pool.introduce(Era::Modern, all);
+    if !socket.ip().is_loopback() {
+        tracing::warn!(%socket, "whoever reaches this address is served: put something before it that knows its users");
+    }
     let front = Front::bind(socket, std::sync::Arc::clone(&app.gateway), principal, options, limit_bytes).await;
     let front = front.map_err(|error| wrong(&error))?;
     note(&format!("gatekey listens on http://{}/mcp", front.address()?));
