@@ -40,6 +40,8 @@ pub struct Registered {
     pub exposed: ExposedName,
     /// As the upstream knows it.
     pub tool: Arc<Tool>,
+    /// Its one-line form for models, once it was made.
+    pub signature: OnceLock<String>,
     listed: OnceLock<String>,
     /// Absent where the schema cannot be used, as with references to elsewhere.
     validator: OnceLock<Option<jsonschema::Validator>>,
@@ -80,6 +82,7 @@ impl Registry {
                     upstream,
                     exposed,
                     tool,
+                    signature: OnceLock::new(),
                     listed: OnceLock::new(),
                     validator: OnceLock::new(),
                 });

@@ -91,9 +91,11 @@ impl Remote {
         let room = Arc::new(Semaphore::new(HTTP_IN_FLIGHT));
         while let Some(mut line) = self.peer.outbox().next().await {
             line.pop();
-            while posts.try_join_next().is_some() {}
-            if running.len() > 2 * HTTP_IN_FLIGHT {
-                running.retain(|_, handle| !handle.is_finished());
+            while let Some(ended) = posts.try_join_next() {
+                // A handle keeps the memory of its task.
+                if let Ok(Some(id)) = ended {
+                    running.remove(&id);
+                }
             }
             let Ok(envelope) = Envelope::parse(&line) else { continue };
             let outline = self.client.outline(&envelope);
@@ -102,7 +104,10 @@ impl Remote {
                 (Kind::Notification { method: "notifications/initialized" }, _) => {
                     self.clone().post(None, line.into(), outline).await;
                     let stream = self.clone();
-                    posts.spawn(async move { stream.listen().await });
+                    posts.spawn(async move {
+                        stream.listen().await;
+                        None
+                    });
                 }
                 (Kind::Notification { method: "notifications/cancelled" }, _) => {
                     let stopped = cancelled_id(&envelope).and_then(|id| running.remove(&id));
@@ -120,6 +125,7 @@ impl Remote {
                     let handle = posts.spawn(async move {
                         remote.post(id, line.into(), outline).await;
                         drop(permit);
+                        id
                     });
                     if let Some(id) = id {
                         running.insert(id, handle);

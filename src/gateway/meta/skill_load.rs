@@ -117,7 +117,8 @@ fn opened(gateway: &Gateway, request: &Request<'_>, skill: &CatalogSkill) -> Ope
         if let Some(reason) = down {
             opened.unavailable.push((exposed.into(), "unavailable", reason));
         }
-        opened.tools.push((exposed.into(), signature(exposed, &tool.tool), tool.tool.effect.as_str()));
+        let signature = tool.signature.get_or_init(|| signature(exposed, &tool.tool)).clone();
+        opened.tools.push((exposed.into(), signature, tool.tool.effect.as_str()));
     }
     if let Origin::Upstream(upstream) = &skill.origin
         && let Some(link) = gateway.pool.links().iter().find(|link| link.name() == upstream)
