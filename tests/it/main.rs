@@ -6,6 +6,7 @@ mod bad_input;
 mod bridge;
 mod cases;
 mod conformance;
+mod faults;
 mod files;
 mod gate;
 mod real;

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     cases::Case,
-    installed, is_running,
+    descendants, installed, is_running,
     proxy::{Proxy, gatekey, names, text_of, upstream_names},
     root,
 };
@@ -101,26 +101,6 @@ fn trials(work: &Path) -> [Trial; 5] {
             writes: None,
         },
     ]
-}
-
-/// Every process below `pid`.
-fn descendants(pid: u32) -> Vec<u32> {
-    let output = Command::new("ps").args(["-e", "-o", "pid=,ppid="]).output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let pairs: Vec<(u32, u32)> = text
-        .lines()
-        .filter_map(|line| {
-            let mut numbers = line.split_whitespace().filter_map(|word| word.parse().ok());
-            Some((numbers.next()?, numbers.next()?))
-        })
-        .collect();
-    let mut found = vec![pid];
-    let mut next = 0;
-    while let Some(parent) = found.get(next).copied() {
-        found.extend(pairs.iter().filter(|(_, of)| *of == parent).map(|(child, _)| *child));
-        next += 1;
-    }
-    found.split_off(1)
 }
 
 #[test]

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     cases::{Case, called, open_all},
+    median,
     proxy::{PATIENCE, Proxy, modern_meta, names, run, text_of, upstream_names},
     wait_until,
 };
@@ -227,11 +228,6 @@ fn time_of_nap(proxy: &mut Proxy, number: usize) -> Duration {
     let woke = proxy.call("nap", json!({"seconds": 0, "tag": number}));
     assert_eq!(text_of(&woke), format!("woke {number}"));
     asked.elapsed()
-}
-
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort();
-    times[times.len() / 2]
 }
 
 /// PrefectHQ/fastmcp#1583

@@ -85,3 +85,29 @@ pub(crate) fn is_running(pid: u32) -> bool {
     }
     Command::new("ps").args(["-p", &pid.to_string()]).output().is_ok_and(|out| out.status.success())
 }
+
+/// Every process below `pid`.
+pub(crate) fn descendants(pid: u32) -> Vec<u32> {
+    let output = Command::new("ps").args(["-e", "-o", "pid=,ppid="]).output().expect("ps is there");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let pairs: Vec<(u32, u32)> = text
+        .lines()
+        .filter_map(|line| {
+            let mut numbers = line.split_whitespace().filter_map(|word| word.parse().ok());
+            Some((numbers.next()?, numbers.next()?))
+        })
+        .collect();
+    let mut found = vec![pid];
+    let mut next = 0;
+    while let Some(parent) = found.get(next).copied() {
+        found.extend(pairs.iter().filter(|(_, of)| *of == parent).map(|(child, _)| *child));
+        next += 1;
+    }
+    found.split_off(1)
+}
+
+/// The middle one of many measured times.
+pub(crate) fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}

@@ -8,7 +8,7 @@ use std::{
     process::{Child, ChildStdin, Command, ExitStatus, Stdio},
     sync::{
         Arc, Mutex,
-        mpsc::{Receiver, channel},
+        mpsc::{Receiver, RecvTimeoutError, channel},
     },
     time::{Duration, Instant},
 };
@@ -209,6 +209,18 @@ impl Proxy {
         let id = self.ask("ping", json!({}));
         self.answer_to(id);
         self.held.iter().filter(|message| is_wanted(message)).count()
+    }
+
+    /// Waits for the end of its stdout, as a client whose server has died notices it.
+    pub(crate) fn wait_for_end(&mut self, most: Duration) {
+        let deadline = Instant::now() + most;
+        loop {
+            match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(line) => self.raw.push(line),
+                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => panic!("its stdout is open after {most:?}"),
+            }
+        }
     }
 
     /// Closes its stdin, as a client that goes away does.
