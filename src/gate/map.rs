@@ -146,7 +146,7 @@ impl GatingMap {
     /// Reads one map's text and joins it to this one.
     ///
     /// # Errors
-    /// Every finding of the file; this map is unchanged then.
+    /// Every finding of the file, in its order; this map is unchanged then.
     pub fn join(&mut self, file: &Path, text: String) -> Result<(), Vec<Diagnostic>> {
         let source = Source::from_toml(file, text)?;
         if let Some(newer) = check_version(&source, VERSION) {
@@ -187,6 +187,7 @@ impl GatingMap {
             findings.push(Diagnostic::error("config-value", message).at(at.clone()));
         }
         if !findings.is_empty() {
+            findings.sort_by(|a, b| a.at.cmp(&b.at));
             return Err(findings);
         }
         self.core_skill = self.core_skill.take().or(core);
@@ -261,6 +262,14 @@ mod tests {
         insta::assert_snapshot!(map("version = 1\nskils = {}\n").unwrap_err(), @r"
         m.toml:2:1: error[config-invalid]: unknown member `skils`
           hint: did you mean `skills`?
+        ");
+    }
+
+    #[test]
+    fn findings_stand_in_the_files_order_however_it_is_ordered() {
+        insta::assert_snapshot!(map("version = 1\nskills.x = [\"=\"]\nalways = [\"\"]\n").unwrap_err(), @r"
+        m.toml:2:13: error[config-value]: entry `=`: no name stands behind `=`
+        m.toml:3:11: error[config-value]: entry ``: an empty prefix would open everything; write `*` if you mean it
         ");
     }
 
