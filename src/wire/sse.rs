@@ -4,6 +4,9 @@
 use bytes::Bytes;
 use memchr::memchr2;
 
+/// A byte-order mark.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// One event of a stream.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Event {
@@ -24,7 +27,7 @@ pub struct Decoder {
     has_data: bool,
     /// The last byte was a carriage return, so that a line feed belongs to it.
     after_return: bool,
-    /// Nothing was read yet, so that a byte-order mark may come.
+    /// No line was read yet, so that a byte-order mark may come.
     is_first_line: bool,
     /// Bytes of the line at hand, those given up included.
     line_bytes: usize,
@@ -80,14 +83,15 @@ impl Decoder {
 
     fn end_line(&mut self) -> Option<Event> {
         let mut line = std::mem::take(&mut self.line);
+        if std::mem::take(&mut self.is_first_line) && line.starts_with(MARK) {
+            line.drain(..MARK.len());
+            self.line_bytes -= MARK.len();
+        }
         if std::mem::take(&mut self.line_bytes) == 0 {
             return self.end_event();
         }
         if self.size_bytes > self.limit_bytes {
             return None;
-        }
-        if std::mem::take(&mut self.is_first_line) && line.starts_with(b"\xef\xbb\xbf") {
-            line.drain(..3);
         }
         let colon = memchr::memchr(b':', &line);
         let (field, value_start) = match colon {
@@ -109,8 +113,9 @@ impl Decoder {
             b"id" if !line[value_start..].contains(&0) => {
                 self.event.id = Some(String::from_utf8_lossy(&line[value_start..]).into_owned());
             }
-            b"retry" => {
-                self.event.retry_ms = std::str::from_utf8(&line[value_start..]).ok().and_then(|ms| ms.parse().ok())
+            b"retry" if line[value_start..].iter().all(u8::is_ascii_digit) => {
+                let ms = std::str::from_utf8(&line[value_start..]).ok().and_then(|ms| ms.parse().ok());
+                self.event.retry_ms = ms.or(self.event.retry_ms);
             }
             _ => {}
         }
@@ -129,7 +134,7 @@ impl Decoder {
     }
 }
 
-/// One message as an event.
+/// One message as an event; its line ends come back as line feeds.
 pub fn event(id: Option<&str>, message: &[u8]) -> Bytes {
     let message = message.trim_ascii_end();
     let mut out = Vec::with_capacity(message.len() + 64);
@@ -138,9 +143,17 @@ pub fn event(id: Option<&str>, message: &[u8]) -> Bytes {
         out.extend_from_slice(id.as_bytes());
         out.push(b'\n');
     }
-    out.extend_from_slice(b"data: ");
-    out.extend_from_slice(message);
-    out.extend_from_slice(b"\n\n");
+    // JSON may hold line ends as blanks, carriage returns too, and readers take each for the end of a line.
+    let mut rest = message;
+    loop {
+        let length = memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
+        out.extend_from_slice(b"data: ");
+        out.extend_from_slice(&rest[..length]);
+        out.push(b'\n');
+        let Some(after) = rest.get(length + 1..) else { break };
+        rest = if rest[length..].starts_with(b"\r\n") { &after[1..] } else { after };
+    }
+    out.push(b'\n');
     out.into()
 }
 
@@ -184,6 +197,20 @@ mod tests {
         let events = decoder.feed(b"id: 7-1\nretry: 300\ndata:\n\nid: a\0b\nretry: soon\ndata: x\n\n");
         assert_eq!((events[0].id.as_deref(), events[0].retry_ms), (Some("7-1"), Some(300)));
         assert_eq!((events[1].id.as_deref(), events[1].retry_ms), (None, None));
+        // What is no number of milliseconds is as good as not there.
+        let events =
+            decoder.feed(b"retry: +1\ndata:\n\nretry: 5\nretry: soon\nretry:\nretry: 99999999999999999999\n\n");
+        assert_eq!(events.iter().map(|event| event.retry_ms).collect::<Vec<_>>(), [None, Some(5)]);
+    }
+
+    #[test]
+    fn a_mark_counts_at_the_very_start_only() {
+        assert_eq!(data("\u{feff}data: a\n\n\u{feff}data: b\n\n"), ["a"]);
+        assert_eq!(data("\n\u{feff}data: a\n\n"), [""; 0]);
+        let long = format!("{}\n\n\u{feff}data: a\n\n", ":".repeat(50));
+        assert_eq!(events(long.as_bytes(), 30), (vec![], vec![50]));
+        // A mark alone is a blank line.
+        assert_eq!(events("\u{feff}\ndata: ab\n\n".as_bytes(), 8).0.len(), 1);
     }
 
     #[test]
@@ -200,5 +227,13 @@ mod tests {
         stream.extend_from_slice(&event(Some("3-1"), b"{\"a\":1}\n"));
         let (read, _) = events(&stream, 1_000);
         assert_eq!(read, [(String::new(), Some("3-0".into())), ("{\"a\":1}".into(), Some("3-1".into()))]);
+    }
+
+    #[test]
+    fn a_message_in_several_lines_stays_one_event() {
+        for message in ["{\n\"a\":\n1}\n", "{\r\"a\":\r1}", "{\r\n\"a\":\n1}\r\n"] {
+            let (read, _) = events(&event(None, message.as_bytes()), 1_000);
+            assert_eq!(read, [("{\n\"a\":\n1}".to_owned(), None)], "{message:?}");
+        }
     }
 }
