@@ -79,20 +79,23 @@ async fn post(shared: &Arc<Shared>, headers: &HeaderMap, body: &Bytes, skill: Op
             return refused(StatusCode::BAD_REQUEST, None, code, &format!("the message cannot be read: {error}"), None);
         }
     };
-    if checks::is_modern(headers, &envelope) {
-        return modern(shared, headers, &line, &envelope, skill).await;
-    }
-    legacy(shared, headers, &line, &envelope, skill).await
+    let posted = Posted { headers, line: &line, envelope: &envelope, skill };
+    if checks::is_modern(headers, &envelope) { modern(shared, posted).await } else { legacy(shared, posted).await }
+}
+
+/// A message as it was posted.
+#[derive(Clone, Copy)]
+struct Posted<'a> {
+    headers: &'a HeaderMap,
+    line: &'a [u8],
+    envelope: &'a Envelope<'a>,
+    /// The skill whose endpoint it came to.
+    skill: Option<&'a str>,
 }
 
 /// Each request stands for itself.
-async fn modern(
-    shared: &Arc<Shared>,
-    headers: &HeaderMap,
-    line: &[u8],
-    envelope: &Envelope<'_>,
-    skill: Option<&str>,
-) -> Response<Body> {
+async fn modern(shared: &Arc<Shared>, posted: Posted<'_>) -> Response<Body> {
+    let Posted { headers, line, envelope, skill } = posted;
     let Kind::Request { method, .. } = envelope.kind() else {
         let nobody = Arc::new(Outbox::of_kind(outbox::Kind::Request, 0));
         let session = Arc::new(Session::new(Arc::clone(&nobody), shared.principal.clone()));
@@ -122,13 +125,8 @@ async fn modern(
     answer(&to, lease, false).await
 }
 
-async fn legacy(
-    shared: &Arc<Shared>,
-    headers: &HeaderMap,
-    line: &[u8],
-    envelope: &Envelope<'_>,
-    skill: Option<&str>,
-) -> Response<Body> {
+async fn legacy(shared: &Arc<Shared>, posted: Posted<'_>) -> Response<Body> {
+    let Posted { headers, line, envelope, skill } = posted;
     if let Some(version) = headers.get(VERSION)
         && !version.to_str().is_ok_and(|version| LEGACY_VERSIONS.contains(&version))
     {
