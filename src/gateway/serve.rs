@@ -6,13 +6,16 @@ use serde_json::json;
 use tokio::{io::AsyncRead, time::timeout};
 use tracing::debug;
 
-use super::dispatch::{Gateway, needs_upstreams};
+use super::{
+    dispatch::{Gateway, needs_upstreams},
+    params::Params,
+};
 use crate::{
     model::limits::{LAST_ANSWERS, LOAD_WAIT},
     session::Session,
     wire::{
         envelope::{Envelope, Kind, error_line, id_key},
-        era::INVALID_REQUEST,
+        era::{Era, INVALID_REQUEST},
         line::{Line, LineReader, TooLong},
         splice::{member, members},
     },
@@ -68,6 +71,10 @@ impl Gateway {
     /// Holds a request that depends on upstreams; a cancelled one goes.
     fn take_early(self: &Arc<Self>, session: &Arc<Session>, line: &[u8], early: &mut Early) {
         if let Ok(envelope) = Envelope::parse(line) {
+            // A client of the newer era need not introduce itself; upstreams wait for nothing more then.
+            if Params::read(envelope.params).is_some_and(|params| params.version().is_some()) {
+                self.pool.introduce(Era::Modern, "{}");
+            }
             match envelope.kind() {
                 Kind::Request { id, method } if needs_upstreams(method) => {
                     return early.push_back((id_key(id), line.to_owned()));
