@@ -46,11 +46,28 @@ pub struct HttpClient {
 struct State {
     /// Set once the server was asked to `initialize`, with that line.
     greeting: Option<Bytes>,
-    /// The revision agreed on. Legacy only.
-    version: Option<HeaderValue>,
-    session: Option<HeaderValue>,
+    /// Legacy only.
+    session: Session,
     /// Arguments that headers repeat, by tool. Modern only.
     params: HashMap<String, Vec<ParamHeader>>,
+}
+
+/// A session with the server, as headers name it.
+#[derive(Debug, Default)]
+struct Session {
+    id: Option<HeaderValue>,
+    /// The revision agreed on.
+    version: Option<HeaderValue>,
+}
+
+impl Session {
+    fn add_to(&self, all: &mut HeaderMap) {
+        for (name, value) in [(headers::VERSION, &self.version), (headers::SESSION, &self.id)] {
+            if let Some(value) = value {
+                all.insert(HeaderName::from_static(name), value.clone());
+            }
+        }
+    }
 }
 
 /// Why a line came to nothing.
@@ -167,14 +184,14 @@ impl HttpClient {
     /// # Cancel safety
     /// Dropping the future closes the connection, by which a modern server learns that nobody waits any more.
     pub async fn post(&self, line: Bytes, outline: Outline, deliver: &mut impl Deliver) -> Result<(), HttpError> {
-        let used = self.state().session.clone();
-        let mut response = self.send(line.clone(), &outline).await?;
+        let used = self.state().session.id.clone();
+        let mut response = self.send(line.clone(), self.headers(&outline)).await?;
         if response.status() == StatusCode::NOT_FOUND
             && used.is_some()
             && outline.method.as_deref() != Some("initialize")
         {
             self.reopen(used.as_ref()).await?;
-            response = self.send(line.clone(), &outline).await?;
+            response = self.send(line.clone(), self.headers(&outline)).await?;
         }
         if outline.method.as_deref() != Some("initialize") {
             return self.receive(response, &outline, deliver).await;
@@ -183,8 +200,8 @@ impl HttpClient {
         self.receive(response, &outline, &mut Greeting { client: self, deliver }).await
     }
 
-    async fn send(&self, line: Bytes, outline: &Outline) -> Result<Response, HttpError> {
-        let request = self.http.post(self.url.clone()).headers(self.headers(outline)).body(line);
+    async fn send(&self, line: Bytes, headers: HeaderMap) -> Result<Response, HttpError> {
+        let request = self.http.post(self.url.clone()).headers(headers).body(line);
         request.send().await.map_err(|error| match error.is_connect() {
             true => HttpError::Unreachable(reason(&error)),
             false => HttpError::Broken(reason(&error)),
@@ -210,17 +227,11 @@ impl HttpClient {
             }
             return all;
         }
-        self.add_session(&mut all);
-        all
-    }
-
-    fn add_session(&self, all: &mut HeaderMap) {
-        let state = self.state();
-        for (name, value) in [(headers::VERSION, &state.version), (headers::SESSION, &state.session)] {
-            if let Some(value) = value {
-                all.insert(HeaderName::from_static(name), value.clone());
-            }
+        // A session begins without one.
+        if outline.method.as_deref() != Some("initialize") {
+            self.state().session.add_to(&mut all);
         }
+        all
     }
 
     /// Reads what headers repeat. Lines of the legacy era need nothing but the method.
@@ -253,45 +264,41 @@ impl HttpClient {
 
     /// The answer to `initialize` names the session.
     fn greeted(&self, line: Bytes, response: &Response) {
+        let id = response.headers().get(headers::SESSION).filter(|_| response.status().is_success()).cloned();
         let mut state = self.state();
         state.greeting = Some(line);
-        state.version = None;
-        if response.status().is_success() {
-            state.session = response.headers().get(headers::SESSION).cloned();
-        }
+        state.session = Session { id, version: None };
     }
 
-    /// Opens the session anew, unless another call has done so since `used` was.
+    /// Opens the session anew, unless another call has done so since `used` was. Until that is done requests go on in the
+    /// old one, and come here when they are refused.
     async fn reopen(&self, used: Option<&HeaderValue>) -> Result<(), HttpError> {
         let _turn = self.reopening.lock().await;
         let greeting = {
-            let mut state = self.state();
-            if state.session.as_ref() != used {
+            let state = self.state();
+            if state.session.id.as_ref() != used {
                 return Ok(());
             }
-            (state.session, state.version) = (None, None);
             state.greeting.clone()
         };
         let Some(greeting) = greeting else { return Ok(()) };
-        let outline = Outline { is_request: true, method: Some("initialize".into()), ..Outline::default() };
-        let response = self.send(greeting.clone(), &outline).await?;
-        self.greeted(greeting, &response);
-        self.receive(response, &outline, &mut Greeting { client: self, deliver: &mut Nobody }).await?;
-        let initialized = notification_line("notifications/initialized", None);
-        let outline = Outline::default();
-        let response = self.send(initialized.into(), &outline).await?;
-        self.receive(response, &outline, &mut Nobody).await
-    }
-
-    /// Takes the revision out of the answer to `initialize`; later requests name it.
-    fn agreed(&self, answer: &[u8]) {
-        let version = Envelope::parse(answer).ok().and_then(|envelope| {
-            let result = members(envelope.result?.get())?;
-            as_text(member(&result, "protocolVersion")?.value)?.parse::<HeaderValue>().ok()
-        });
-        if version.is_some() {
-            self.state().version = version;
+        let outline = Outline { is_request: true, ..Outline::default() };
+        let response = self.send(greeting, self.fixed.clone()).await?;
+        let id = response.headers().get(headers::SESSION).cloned();
+        let mut answer = LastAnswer::default();
+        self.receive(response, &outline, &mut answer).await?;
+        let version = version_of(&answer.0);
+        if version.is_none() {
+            return Err(HttpError::Broken("it has forgotten the session and opens no other one".into()));
         }
+        let session = Session { id, version };
+        let mut all = self.fixed.clone();
+        session.add_to(&mut all);
+        let initialized = notification_line("notifications/initialized", None);
+        let response = self.send(initialized.into(), all).await?;
+        self.receive(response, &Outline::default(), &mut answer).await?;
+        self.state().session = session;
+        Ok(())
     }
 
     async fn receive(
@@ -397,7 +404,7 @@ impl HttpClient {
     async fn open_stream(&self, place: &Place) -> Result<Response, HttpError> {
         let mut all = self.fixed.clone();
         all.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        self.add_session(&mut all);
+        self.state().session.add_to(&mut all);
         if let Some(last) = place.last_id.as_deref().and_then(|id| HeaderValue::try_from(id).ok()) {
             all.insert(HeaderName::from_static(headers::LAST_EVENT), last);
         }
@@ -420,7 +427,7 @@ impl HttpClient {
         let mut place = Place::default();
         let mut n_failures = 0;
         loop {
-            let used = self.state().session.clone();
+            let used = self.state().session.id.clone();
             match self.open_stream(&place).await {
                 Ok(response) => {
                     n_failures = 0;
@@ -432,7 +439,7 @@ impl HttpClient {
                 Err(HttpError::Unreachable(_)) => n_failures += 1,
                 Err(error) => return Err(error),
             }
-            if self.state().session != used {
+            if self.state().session.id != used {
                 place = Place::default();
             }
             let pause = place.pause().saturating_mul(1 << n_failures.min(6));
@@ -445,11 +452,11 @@ impl HttpClient {
     /// # Cancel safety
     /// Can be dropped at any time.
     pub async fn close(&self) {
-        if self.state().session.is_none() {
+        if self.state().session.id.is_none() {
             return;
         }
         let mut all = self.fixed.clone();
-        self.add_session(&mut all);
+        self.state().session.add_to(&mut all);
         // Many servers have no use for it; none needs to be waited for.
         drop(self.http.delete(self.url.clone()).headers(all).send().await);
     }
@@ -469,7 +476,7 @@ impl Place {
     }
 }
 
-/// Takes the revision out of the answer to `initialize` before it is handed on.
+/// Takes the revision out of the answer to `initialize` before it is handed on; later requests name it.
 struct Greeting<'a, D> {
     client: &'a HttpClient,
     deliver: &'a mut D,
@@ -477,18 +484,32 @@ struct Greeting<'a, D> {
 
 impl<D: Deliver> Deliver for Greeting<'_, D> {
     async fn deliver(&mut self, message: Vec<u8>) -> bool {
-        self.client.agreed(&message);
+        if let Some(version) = version_of(&message) {
+            self.client.state().session.version = Some(version);
+        }
         self.deliver.deliver(message).await
     }
 }
 
-/// Takes the answers to what we asked only to open a session anew.
-struct Nobody;
+/// Keeps the answer to what we asked only to open a session anew.
+#[derive(Default)]
+struct LastAnswer(Vec<u8>);
 
-impl Deliver for Nobody {
+impl Deliver for LastAnswer {
     async fn deliver(&mut self, message: Vec<u8>) -> bool {
-        Envelope::parse(&message).is_ok_and(|envelope| envelope.method.is_some())
+        let is_answer = Envelope::parse(&message).is_ok_and(|envelope| envelope.method.is_none());
+        if is_answer {
+            self.0 = message;
+        }
+        !is_answer
     }
+}
+
+/// The revision that an answer to `initialize` agrees on.
+fn version_of(answer: &[u8]) -> Option<HeaderValue> {
+    let envelope = Envelope::parse(answer).ok()?;
+    let result = members(envelope.result?.get())?;
+    as_text(member(&result, "protocolVersion")?.value)?.parse().ok()
 }
 
 fn has_type(response: &Response, wanted: &str) -> bool {
