@@ -83,8 +83,8 @@ impl Drop for Lease {
             Owner::Session(session) => {
                 session.n_open.fetch_sub(1, Ordering::Relaxed);
                 session.touch();
-                if let Some((stream, _)) = self.stream.as_ref().filter(|_| self.outbox.is_done()) {
-                    session.close_stream(stream.number);
+                if self.outbox.is_done() {
+                    session.forget_ended();
                 }
             }
         }

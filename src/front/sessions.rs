@@ -16,7 +16,7 @@ use super::stream::Stream;
 use crate::{
     gateway::Gateway,
     model::{
-        limits::{STREAMS, UNSOLICITED_BYTES},
+        limits::{REPLAY_ENDED_BYTES, STREAMS, UNSOLICITED_BYTES},
         name::SkillName,
         principal::Principal,
     },
@@ -48,14 +48,18 @@ pub(super) struct Sessions {
 }
 
 impl HttpSession {
-    /// Opens a stream for the answer to a request, and keeps it until that was read.
+    /// Opens a stream for the answer to a request, and keeps it for a client that loses its connection.
     pub(super) fn open_stream(&self, outbox: &Arc<Outbox>) -> Arc<Stream> {
         let number = self.last_stream.fetch_add(1, Ordering::Relaxed) + 1;
         let stream = Arc::new(Stream::new(number, Arc::clone(outbox)));
         let mut streams = self.streams();
         streams.insert(number, Arc::clone(&stream));
         while streams.len() > STREAMS {
-            streams.pop_first();
+            let ended = streams.iter().find(|(_, stream)| stream.outbox.is_done()).map(|(number, _)| *number);
+            match ended {
+                Some(number) => drop(streams.remove(&number)),
+                None => drop(streams.pop_first()),
+            }
         }
         stream
     }
@@ -65,9 +69,20 @@ impl HttpSession {
         if number == 0 { Some(Arc::clone(&self.unsolicited)) } else { self.streams().get(&number).cloned() }
     }
 
-    /// The client has the whole of it.
-    pub(super) fn close_stream(&self, number: u64) {
-        self.streams().remove(&number);
+    /// A stream ended. That its answer was written does not mean that it arrived, so the last ones are kept for a client
+    /// that lost its connection meanwhile.
+    pub(super) fn forget_ended(&self) {
+        let mut streams = self.streams();
+        let mut kept_bytes = 0;
+        let mut is_too_much = |stream: &Stream| {
+            kept_bytes += stream.size_bytes();
+            kept_bytes > REPLAY_ENDED_BYTES
+        };
+        let ended = streams.iter().rev().filter(|(_, stream)| stream.outbox.is_done());
+        let old: Vec<u64> = ended.filter(|(_, stream)| is_too_much(stream)).map(|(number, _)| *number).collect();
+        for number in old {
+            streams.remove(&number);
+        }
     }
 
     fn streams(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Stream>>> {

@@ -79,6 +79,11 @@ impl Stream {
         self.sent().events.iter().filter(|(number, _)| *number > last).map(|(_, event)| event.clone()).collect()
     }
 
+    /// Bytes that are kept.
+    pub(super) fn size_bytes(&self) -> usize {
+        self.sent().size_bytes
+    }
+
     /// The id of an event.
     pub(super) fn id(&self, event: u64) -> String {
         format!("{}-{event}", self.number)

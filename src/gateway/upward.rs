@@ -78,15 +78,17 @@ impl Clients for Gateway {
         if let Some(owner) = link.owner() {
             return self.own_connected(link, peer, owner);
         }
-        let was_known = [Offering::Resources, Offering::Prompts].map(|offering| link.known(offering).is_some());
+        // Clients that listed before it was up, or before it went down, must list again.
+        let is_news = [Offering::Resources, Offering::Prompts]
+            .map(|offering| link.known(offering).is_some() || (self.is_settled() && link.offers(offering)));
         for offering in [Offering::Resources, Offering::Templates, Offering::Prompts, Offering::Skills] {
             link.forget(offering);
         }
         self.tell_log_level();
-        if was_known[0] {
+        if is_news[0] {
             self.tell_all("resourcesListChanged", "notifications/resources/list_changed");
         }
-        if was_known[1] {
+        if is_news[1] {
             self.tell_all("promptsListChanged", "notifications/prompts/list_changed");
         }
     }

@@ -25,6 +25,8 @@ pub const HTTP_IDLE: Duration = Duration::from_secs(4);
 pub const HTTP_ERROR_BYTES: usize = 64 << 10;
 /// Requests to one upstream over HTTP that are on their way at once; further ones wait in its queue.
 pub const HTTP_IN_FLIGHT: usize = 1_024;
+/// Wait for the end of a stream that has brought its answer, so that its connection can be used again.
+pub const STREAM_END: Duration = Duration::from_millis(500);
 /// Pause before a stream that ended is opened again, where the server names none.
 pub const STREAM_PAUSE: Duration = Duration::from_secs(1);
 /// Longest such pause.
@@ -38,6 +40,8 @@ pub const STREAM_QUEUE_BYTES: usize = 4 << 20;
 pub const UNSOLICITED_BYTES: usize = 256 << 10;
 /// Bytes of sent events that a stream keeps for a client that lost its connection.
 pub const REPLAY_BYTES: usize = 256 << 10;
+/// Bytes that a session keeps of streams that ended: what was written last may have gone into a dead connection.
+pub const REPLAY_ENDED_BYTES: usize = 256 << 10;
 /// Streams of one session that can be taken up again.
 pub const STREAMS: usize = 16;
 /// A comment goes over a silent stream this often; what stands between closes silent connections after a minute.

@@ -17,6 +17,7 @@ use reqwest::{
     header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
 };
 use serde_json::{Value, value::RawValue};
+use tokio::time::timeout;
 
 use super::{
     envelope::{Envelope, as_text, notification_line},
@@ -25,7 +26,7 @@ use super::{
     sse::Decoder,
 };
 use crate::model::{
-    limits::{HTTP_CONNECT, HTTP_ERROR_BYTES, HTTP_IDLE, STREAM_PAUSE, STREAM_PAUSE_MOST, STREAM_RESUMES},
+    limits::{HTTP_CONNECT, HTTP_ERROR_BYTES, HTTP_IDLE, STREAM_END, STREAM_PAUSE, STREAM_PAUSE_MOST, STREAM_RESUMES},
     program::Endpoint,
 };
 
@@ -391,6 +392,9 @@ impl HttpClient {
                 place.last_id = event.id.or(place.last_id.take());
                 place.retry_ms = event.retry_ms.or(place.retry_ms);
                 if !event.data.is_empty() && !deliver.deliver(in_one_line(event.data)).await {
+                    // The end of the stream is on its way; once it was read, the connection can be used again.
+                    let to_end = async { while matches!(response.chunk().await, Ok(Some(_))) {} };
+                    timeout(STREAM_END, to_end).await.ok();
                     return Ok(false);
                 }
             }

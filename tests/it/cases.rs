@@ -12,6 +12,7 @@ use crate::support::{
     is_running,
     proxy::{Proxy, names, run, text_of, upstream_names},
     wait_until,
+    ways::{Way, in_ways},
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -143,10 +144,10 @@ fn a_malformed_tool_costs_itself_only_and_is_reported() {
 
 // 10 — two kinds of error
 
-#[test]
-fn tool_errors_and_protocol_errors_stay_what_they_are() {
+in_ways! { [stdio http modern_stdio modern_http]
+fn tool_errors_and_protocol_errors_stay_what_they_are(way: Way) {
     let case = Case::new("10");
-    let mut proxy = case.start();
+    let mut proxy = case.start_in(way);
     proxy.load("faulty");
     let fails = proxy.call("fails", json!({}));
     assert_eq!(fails["isError"], true);
@@ -168,15 +169,16 @@ fn tool_errors_and_protocol_errors_stay_what_they_are() {
     assert_eq!((&unknown["isError"], &unknown["structuredContent"]["code"]), (&json!(true), &json!("not_found")));
     assert_eq!(called(&case.journal("journal.jsonl")).len(), n_before, "no upstream was asked");
 }
+}
 
-#[test]
-fn a_call_of_a_server_that_ended_names_it_at_once() {
+in_ways! { [stdio http modern_http]
+fn a_call_of_a_server_that_ended_names_it_at_once(way: Way) {
     let mut case = Case::new("10");
     let script = "import sys\nfrom os.path import dirname\nsys.path.insert(0, dirname(sys.argv[1]))\n";
     let quitter = case.write("quitter.py", &format!("{script}import os, threading\nsys.argv = sys.argv[1:]\nthreading.Thread(target=lambda: (sys.stdin.read(0))).start()\nexec(open(sys.argv[0]).read().replace('fake.run()', 'fake.methods[\"tools/call\"] = lambda p, c: (sys.stderr.write(\"out of coffee\\\\n\"), sys.stderr.flush(), os._exit(3))\\nfake.run()'), {{'__file__': sys.argv[0], '__name__': '__main__'}})\n"));
     let server = case.servers["faulty"]["args"][0].clone();
     case.servers["faulty"]["args"] = json!([quitter, server]);
-    let mut proxy = case.start();
+    let mut proxy = case.start_in(way);
     proxy.load("faulty");
     let started = Instant::now();
     let ended = proxy.call("fails", json!({}));
@@ -187,30 +189,33 @@ fn a_call_of_a_server_that_ended_names_it_at_once() {
         assert!(text.contains(part), "{part} in {text}");
     }
 }
+}
 
 // 12 — cancellation
 
-#[test]
-fn a_cancellation_reaches_the_server_under_its_own_id_and_late_answers_surface_nowhere() {
+in_ways! { [stdio http modern_stdio modern_http]
+fn a_cancellation_reaches_the_server_under_its_own_id_and_late_answers_surface_nowhere(way: Way) {
     let case = Case::new("12");
-    let mut proxy = case.start();
+    let mut proxy = case.start_in(way);
     proxy.load("jobs");
     for _ in 0..3 {
         assert_eq!(text_of(&proxy.call("fast", json!({}))), "done");
     }
-    for (id, tool) in [(101, "slow"), (102, "stubborn")] {
-        proxy.send(json!({"id": id, "method": "tools/call", "params": {"name": tool}}));
+    let mut given_up = Vec::new();
+    for tool in ["slow", "stubborn"] {
+        let id = proxy.ask("tools/call", json!({"name": tool, "arguments": {}}));
+        given_up.push(id);
         let in_journal =
             |messages: &[Value]| messages.iter().find(|message| message["params"]["name"] == tool).cloned();
         wait_until("the call arrives", 5 * SECOND, || in_journal(&case.journal("journal.jsonl")).is_some());
         let upstream_id = in_journal(&case.journal("journal.jsonl")).unwrap()["id"].clone();
         let reason = format!("enough of {tool}");
-        proxy.send(json!({"method": "notifications/cancelled", "params": {"requestId": id, "reason": reason}}));
+        proxy.cancel(id, &reason);
         wait_until("the cancellation arrives", SECOND, || {
             case.journal("journal.jsonl").iter().any(|message| {
                 message["method"] == "notifications/cancelled"
                     && message["params"]["requestId"] == upstream_id
-                    && message["params"]["reason"] == reason
+                    && (message["params"]["reason"] == reason || way == Way::ModernHttp)
             })
         });
         let fast = proxy.ask("tools/call", json!({"name": "fast"}));
@@ -220,34 +225,37 @@ fn a_cancellation_reaches_the_server_under_its_own_id_and_late_answers_surface_n
         let messages = case.journal("journal.jsonl");
         messages.iter().filter(|message| message["method"] == "notifications/cancelled").count()
     };
-    for id in [json!(9999), json!("101"), json!(1)] {
+    // Whoever gives up by closing a connection cannot name another's.
+    let of_nobody = [json!(9999), json!(given_up[0].to_string()), json!(1)];
+    for id in of_nobody.iter().filter(|_| way != Way::ModernHttp) {
         proxy.send(json!({"method": "notifications/cancelled", "params": {"requestId": id}}));
     }
     // `stubborn` answers after 1.5 s; two naps of the same server are longer.
-    let late = proxy.ask("tools/call", json!({"name": "stubborn"}));
+    let late = proxy.ask("tools/call", json!({"name": "stubborn", "arguments": {}}));
     proxy.answer_to(late);
-    assert_eq!(proxy.count(|message| message["id"] == 101 || message["id"] == 102), 0);
+    assert_eq!(proxy.count(|message| given_up.iter().any(|id| message["id"] == *id)), 0);
     assert_eq!(n_cancelled(), 2, "ids that never were, and calls already answered, are nobody's");
 
-    proxy.ask("tools/call", json!({"name": "slow"}));
+    proxy.ask("tools/call", json!({"name": "slow", "arguments": {}}));
     wait_until("the call arrives", 5 * SECOND, || {
         called(&case.journal("journal.jsonl")).iter().filter(|name| **name == "slow").count() == 2
     });
     proxy.close();
-    wait_until("the call of a client that is gone is cancelled", 2 * SECOND, || n_cancelled() == 3);
+    wait_until("the call of a client that is gone is cancelled", 5 * SECOND, || n_cancelled() == 3);
     let initialize_is_cancelled = case
         .journal("journal.jsonl")
         .iter()
         .any(|message| message["method"] == "notifications/cancelled" && message["params"]["requestId"] == 1);
     assert!(!initialize_is_cancelled);
 }
+}
 
 // 13 — a slow call
 
-#[test]
-fn a_slow_call_blocks_nothing_else() {
+in_ways! { [stdio http modern_stdio modern_http]
+fn a_slow_call_blocks_nothing_else(way: Way) {
     let case = Case::new("13");
-    let mut proxy = case.start();
+    let mut proxy = case.start_in(way);
     open_all(&mut proxy);
     let started = Instant::now();
     let slow = proxy.ask("tools/call", json!({"name": "nap", "arguments": {"seconds": 3, "tag": "slow"}}));
@@ -264,11 +272,12 @@ fn a_slow_call_blocks_nothing_else() {
     assert_eq!(text_of(&proxy.answer_to(slow)["result"]), "woke slow");
     assert!(started.elapsed() > 2 * SECOND, "the nap was taken");
 }
+}
 
-#[test]
-fn twenty_calls_at_once_are_answered_together_under_their_own_ids() {
+in_ways! { [stdio http modern_stdio modern_http]
+fn twenty_calls_at_once_are_answered_together_under_their_own_ids(way: Way) {
     let case = Case::new("13");
-    let mut proxy = case.start();
+    let mut proxy = case.start_in(way);
     open_all(&mut proxy);
     let started = Instant::now();
     let asked: Vec<(u64, String)> = (0..20)
@@ -281,6 +290,7 @@ fn twenty_calls_at_once_are_answered_together_under_their_own_ids() {
         assert_eq!(text_of(&proxy.answer_to(id)["result"]), expected);
     }
     assert!(started.elapsed() < 5 * SECOND, "{:?}", started.elapsed());
+}
 }
 
 // 14 — noise on stdout
@@ -406,7 +416,10 @@ const FILES_MAP: &str = "version = 1\n[skills]\nreader = [\"=read\"]\nwriter = [
 fn files_case() -> (Case, std::path::PathBuf) {
     let case = Case::new("29");
     case.write("map.toml", FILES_MAP);
-    let config = case.own_config(&format!("maps = [\"map.toml\"]\nskills = [{}]", json!(case.folder.join("skills"))));
+    let config = case.own_config(&format!(
+        "start-wait-ms = 20000\nmaps = [\"map.toml\"]\nskills = [{}]",
+        json!(case.folder.join("skills"))
+    ));
     (case, config)
 }
 
@@ -429,11 +442,10 @@ const SPELLINGS: &[&str] = &[
     "",
 ];
 
-#[test]
-fn a_closed_tool_cannot_be_called_by_any_path_in_any_era() {
+in_ways! { [stdio http]
+fn a_closed_tool_cannot_be_called_by_any_path_in_any_era(way: Way) {
     let (case, config) = files_case();
-    let mut proxy = Proxy::with_config(&config);
-    proxy.initialize();
+    let mut proxy = Proxy::opened(way, &config);
     assert_eq!(upstream_names(&proxy.list()), [""; 0]);
     let key = proxy.load("reader")["key"].as_str().unwrap().to_owned();
     assert_eq!(upstream_names(&proxy.list()), ["read"]);
@@ -489,17 +501,36 @@ fn a_closed_tool_cannot_be_called_by_any_path_in_any_era() {
     assert_eq!(text_of(&by_key), "ok:read");
     assert_eq!(called(&case.journal("journal.jsonl")), ["read", "read"]);
 }
+}
 
-#[test]
-fn loading_and_unloading_reach_this_session_at_once_and_no_other() {
+in_ways! { [http modern_http]
+fn a_closed_tool_is_closed_at_the_endpoint_of_a_skill_too(way: Way) {
     let (case, config) = files_case();
-    let mut reader = Proxy::with_config(&config);
-    reader.initialize();
+    let whole = Proxy::opened(Way::Http, &config);
+    let mut proxy = whole.another_at(way, whole.url().replace("/mcp", "/skill/reader/mcp"));
+    if !way.is_modern() {
+        proxy.initialize();
+    }
+    assert_eq!(upstream_names(&proxy.list()), ["read"]);
+    for spelling in SPELLINGS {
+        let result = proxy.call(spelling, json!({}));
+        assert_eq!(result["isError"], true, "{spelling:?}: {result}");
+        let described = proxy.call("tool_describe", json!({"names": [spelling]}));
+        assert_eq!(described["structuredContent"]["tools"], json!([]), "{spelling:?}");
+    }
+    assert_eq!(text_of(&proxy.call("read", json!({}))), "ok:read");
+    assert_eq!(called(&case.journal("journal.jsonl")), ["read"]);
+}
+}
+
+in_ways! { [stdio http]
+fn loading_and_unloading_reach_this_session_at_once_and_no_other(way: Way) {
+    let (case, config) = files_case();
+    let mut reader = Proxy::opened(way, &config);
     reader.list();
     reader.load("reader");
     reader.list();
-    let mut writer = Proxy::with_config(&config);
-    writer.initialize();
+    let mut writer = if way.is_http() { reader.another(way) } else { Proxy::opened(way, &config) };
     writer.list();
     let load = writer.ask("tools/call", json!({"name": "skill_load", "arguments": {"name": "writer"}}));
     writer.answer_to(load);
@@ -518,6 +549,7 @@ fn loading_and_unloading_reach_this_session_at_once_and_no_other() {
     assert_eq!(upstream_names(&writer.list()), [""; 0]);
     assert_eq!(text_of(&reader.call("read", json!({}))), "ok:read");
     assert_eq!(called(&journal(&case.path("journal.jsonl"))), ["write", "read"]);
+}
 }
 
 #[test]

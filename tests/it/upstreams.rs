@@ -7,8 +7,10 @@ use serde_json::{Value, json};
 
 use crate::support::{
     cases::{Case, called},
+    process::proxy_of,
     proxy::{Proxy, modern_meta, text_of, upstream_names},
     wait_until,
+    ways::in_ways,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -72,10 +74,10 @@ fn progress_before(proxy: &Proxy, token: &Value, id: u64) -> Vec<Value> {
     lines[..answer].iter().filter(is_its).map(|line| line["params"]["progress"].clone()).collect()
 }
 
-#[test]
-fn progress_reaches_the_call_that_asked_for_it_and_no_other() {
+in_ways! { [stdio http modern_stdio modern_http]
+fn progress_reaches_the_call_that_asked_for_it_and_no_other(way: Way) {
     let case = Case::new("11");
-    let mut proxy = case.start();
+    let mut proxy = case.start_in(way);
     proxy.load("worker");
     let work = |proxy: &mut Proxy, steps: u64, meta: Value| {
         proxy.ask("tools/call", json!({"name": "work", "arguments": {"steps": steps}, "_meta": meta}))
@@ -103,7 +105,7 @@ fn progress_reaches_the_call_that_asked_for_it_and_no_other() {
     assert_eq!(text_of(&proxy.answer_to(id)["result"]), "steps 2, meta com.example/trace");
     assert_eq!(case.journal("journal.jsonl").last().unwrap()["params"]["_meta"], meta);
 
-    let late = proxy.ask("tools/call", json!({"name": "late", "_meta": {"progressToken": "k"}}));
+    let late = proxy.ask("tools/call", json!({"name": "late", "arguments": {}, "_meta": {"progressToken": "k"}}));
     assert_eq!(text_of(&proxy.answer_to(late)["result"]), "answered");
     assert_eq!(text_of(&proxy.call("rude", json!({}))), "answered");
     // Its progress comes half a second after the answer, and ten steps of the same server take a whole one.
@@ -111,13 +113,33 @@ fn progress_reaches_the_call_that_asked_for_it_and_no_other() {
     proxy.answer_to(id);
     assert_eq!(n_progress(&mut proxy), before, "nobody asked for any more");
 }
+}
+
+in_ways! { [http modern_http]
+fn progress_of_two_clients_with_the_same_token_is_not_crossed(way: Way) {
+    let case = Case::new("11");
+    let mut ann = case.start_in(way);
+    let mut bob = ann.another(way);
+    let token = json!(1);
+    let ids = [(&mut ann, 3), (&mut bob, 5)].map(|(proxy, steps)| {
+        proxy.load("worker");
+        let arguments = json!({"steps": steps});
+        proxy.ask("tools/call", json!({"name": "work", "arguments": arguments, "_meta": {"progressToken": token}}))
+    });
+    for (proxy, id, steps) in [(&mut ann, ids[0], 3), (&mut bob, ids[1], 5)] {
+        proxy.answer_to(id);
+        let expected: Vec<Value> = (1..=steps).map(|step| json!(step)).collect();
+        assert_eq!(progress_before(proxy, &token, id), expected);
+    }
+}
+}
 
 // 17 — old and new servers
 
-#[test]
-fn servers_of_both_eras_serve_clients_of_both_eras() {
+in_ways! { [stdio http]
+fn servers_of_both_eras_serve_clients_of_both_eras(way: Way) {
     let case = Case::new("17");
-    let mut proxy = Proxy::with_config(&case.clients_config());
+    let mut proxy = Proxy::spawn_in(way, proxy_of(&case.clients_config()));
     // A client that arrives in the newer way, so that servers are probed.
     proxy.result("server/discover", json!({"_meta": modern_meta()}));
     proxy.initialize();
@@ -155,6 +177,7 @@ fn servers_of_both_eras_serve_clients_of_both_eras() {
         assert_eq!(n_modern, 0, "{server} gets no member of an era that it does not know");
     }
 }
+}
 
 #[test]
 fn a_client_of_the_older_era_gets_servers_in_its_own_era_where_they_speak_it() {
@@ -188,10 +211,10 @@ fn wait_for_pid(proxy: &mut Proxy, most: Duration) -> String {
     said
 }
 
-#[test]
-fn a_crashed_server_comes_back_whole_after_pauses_that_grow_and_its_neighbor_is_not_disturbed() {
+in_ways! { [stdio http]
+fn a_crashed_server_comes_back_whole_after_pauses_that_grow_and_its_neighbor_is_not_disturbed(way: Way) {
     let case = Case::new("18");
-    let mut proxy = case.start();
+    let mut proxy = case.start_in(way);
     proxy.load("shaky");
     proxy.load("steady");
     let steady = text_of(&proxy.call("steady_pid", json!({}))).to_owned();
@@ -232,6 +255,7 @@ fn a_crashed_server_comes_back_whole_after_pauses_that_grow_and_its_neighbor_is_
     let greeted = case.journal("journal-steady.jsonl");
     assert_eq!(methods(&greeted).iter().filter(|method| **method == "initialize").count(), 1);
 }
+}
 
 // 23 — news of the list
 
@@ -257,10 +281,10 @@ fn described(proxy: &mut Proxy, query: &str) -> Vec<String> {
     tools.iter().filter_map(|tool| tool["name"].as_str().map(str::to_owned)).collect()
 }
 
-#[test]
-fn a_storm_of_news_costs_little_and_real_news_reach_list_search_and_gate() {
+in_ways! { [stdio http]
+fn a_storm_of_news_costs_little_and_real_news_reach_list_search_and_gate(way: Way) {
     let case = Case::new("23");
-    let mut proxy = case.start();
+    let mut proxy = case.start_in(way);
     proxy.load("busy");
     let own = ["grow", "shrink", "storm", "swap"];
     assert_eq!(upstream_names(&proxy.list()), own);
@@ -295,6 +319,7 @@ fn a_storm_of_news_costs_little_and_real_news_reach_list_search_and_gate() {
     assert!(whole.get("nextCursor").is_none(), "the list is one page, so no client is in the middle of it");
     let id = proxy.ask("tools/list", json!({"cursor": "at:1"}));
     assert_eq!(proxy.answer_to(id)["error"]["code"], -32602);
+}
 }
 
 #[test]

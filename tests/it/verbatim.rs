@@ -14,6 +14,7 @@ use crate::support::{
     cases::Case,
     proxy::{Proxy, modern_meta, names, raw_member, text_of, upstream_names},
     wait_until,
+    ways::in_ways,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -46,10 +47,10 @@ fn n_starts(case: &Case) -> usize {
 
 // 08 — schemas
 
-#[test]
-fn schemas_arrive_as_their_server_wrote_them_in_the_list_and_in_descriptions() {
+in_ways! { [stdio http]
+fn schemas_arrive_as_their_server_wrote_them_in_the_list_and_in_descriptions(way: Way) {
     let case = Case::new("08");
-    let mut proxy = case.start();
+    let mut proxy = case.start_in(way);
     proxy.load("forms");
     let listed = proxy.raw_result("tools/list", "{}");
     let described = proxy.call("tool_describe", json!({"names": ["submit", "new_style"]}));
@@ -70,13 +71,14 @@ fn schemas_arrive_as_their_server_wrote_them_in_the_list_and_in_descriptions() {
     let target = submit["inputSchema"].pointer(reference.as_str().unwrap().trim_start_matches('#'));
     assert!(target.is_some_and(|row| row["properties"]["parent"]["$ref"] == *reference), "{reference} is there");
 }
+}
 
 // 09 — structured results
 
-#[test]
-fn results_are_passed_on_whether_or_not_they_fit_their_output_schema() {
+in_ways! { [stdio http]
+fn results_are_passed_on_whether_or_not_they_fit_their_output_schema(way: Way) {
     let case = Case::new("09");
-    let mut proxy = case.start();
+    let mut proxy = case.start_in(way);
     let key = proxy.load("data")["key"].clone();
     let with_schema: Vec<Value> = proxy.list().into_iter().filter(|tool| tool.get("outputSchema").is_some()).collect();
     assert_eq!(names(&with_schema), ["both", "empty_content", "failed", "list_value", "off_schema", "text_only"]);
@@ -96,6 +98,7 @@ fn results_are_passed_on_whether_or_not_they_fit_their_output_schema() {
         let by_key = proxy.raw_result("tools/call", &params.to_string());
         assert_eq!(compact(&by_key), expected.replacen('{', r#"{"resultType":"complete","#, 1), "{tool} by key");
     }
+}
 }
 
 // 20 — big results
@@ -119,10 +122,10 @@ fn memory_kib(pid: u32) -> usize {
     line.trim().trim_end_matches(" kB").parse().unwrap_or_default()
 }
 
-#[test]
-fn megabytes_arrive_whole_both_ways_and_their_memory_is_given_back() {
+in_ways! { [stdio http modern_http]
+fn megabytes_arrive_whole_both_ways_and_their_memory_is_given_back(way: Way) {
     let case = Case::new("20");
-    let mut proxy = case.start();
+    let mut proxy = case.start_in(way);
     proxy.load("camera");
     let before = memory_kib(proxy.pid());
     for kib in [1, 63, 64, 65, 1024, 6144] {
@@ -142,6 +145,7 @@ fn megabytes_arrive_whole_both_ways_and_their_memory_is_given_back() {
         assert_shot(&proxy.answer_to(big), 6144);
     }
     wait_until("the memory is given back", 5 * SECOND, || memory_kib(proxy.pid()) < before + (100 << 10));
+}
 }
 
 #[test]
@@ -168,12 +172,12 @@ fn a_message_over_the_limit_costs_its_own_request_and_is_told_with_its_size() {
 
 // 21 — characters
 
-#[test]
-fn characters_arrive_whole_however_their_bytes_are_split() {
+in_ways! { [stdio http]
+fn characters_arrive_whole_however_their_bytes_are_split(way: Way) {
     let mut case = Case::new("21");
     let journal = case.path("journal.jsonl");
     case.add_args("poet", &["--journal", journal.to_str().unwrap()]);
-    let mut proxy = case.start();
+    let mut proxy = case.start_in(way);
     proxy.load("poet");
     let expected = std::fs::read_to_string(case.folder.join("expected.txt")).unwrap();
     assert_eq!(text_of(&proxy.call("verse", json!({}))), expected);
@@ -201,13 +205,14 @@ fn characters_arrive_whole_however_their_bytes_are_split() {
     assert_eq!(upstream_names(&proxy.list()), ["echo", "lone", "verse"]);
     assert!(!proxy.stderr().contains("panicked"), "{}", proxy.stderr());
 }
+}
 
 // 22 — numbers
 
-#[test]
-fn numbers_keep_their_digits_in_results_in_arguments_and_as_ids() {
+in_ways! { [stdio http]
+fn numbers_keep_their_digits_in_results_in_arguments_and_as_ids(way: Way) {
     let case = Case::new("22");
-    let mut proxy = case.start();
+    let mut proxy = case.start_in(way);
     let key = proxy.load("ledger")["key"].clone();
     let file = |name: &str| std::fs::read_to_string(case.folder.join(name)).unwrap().trim().to_owned();
     let numbers = proxy.raw_result("tools/call", r#"{"name":"numbers"}"#);
@@ -228,4 +233,5 @@ fn numbers_keep_their_digits_in_results_in_arguments_and_as_ids() {
     let deep = format!(r#"{{"d":{}{}}}"#, "[".repeat(200), "]".repeat(200));
     assert_eq!(raw_member(raw_member(&line, "result"), "structuredContent"), deep);
     assert_eq!(proxy.raw_result("tools/call", r#"{"name":"numbers"}"#), numbers, "the server lives");
+}
 }

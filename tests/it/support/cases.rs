@@ -3,12 +3,18 @@
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{proxy::Proxy, root};
+use super::{
+    proxy::{PATIENCE, Proxy},
+    root,
+    running::Running,
+    ways::Way,
+};
 
 /// One case, ready to run.
 pub(crate) struct Case {
@@ -36,6 +42,29 @@ impl Case {
             case.servers = servers.into_iter().map(|(name, server)| (name, case.with_full_paths(server))).collect();
         }
         case
+    }
+
+    /// The talking server over stdio as each of these upstreams; all but the first have a prefix.
+    pub(crate) fn talks(names: &[&str]) -> Self {
+        let mut case = Self::new("talks");
+        for name in names {
+            let args = json!(["server.py", "--name", name, "--journal", format!("journal-{name}.jsonl")]);
+            let prefix = if *name == names[0] { String::new() } else { format!("{name}_") };
+            let server = case.with_full_paths(json!({"command": "python3", "args": args, "prefix": prefix}));
+            case.servers.insert((*name).to_owned(), server);
+        }
+        case
+    }
+
+    /// Turns an upstream of [`Case::talks`] into one over HTTP, which runs as long as what is returned.
+    pub(crate) fn over_http(&mut self, name: &str) -> Running {
+        let server = self.servers.get_mut(name).expect("there is such an upstream");
+        let mut command = Command::new("python3");
+        command.args(server["args"].as_array().into_iter().flatten().filter_map(Value::as_str)).arg("--http");
+        let mut running = Running::start(command);
+        let port = running.rest_of_line("listening ", PATIENCE);
+        *server = json!({"url": format!("http://127.0.0.1:{port}/mcp"), "prefix": server["prefix"]});
+        running
     }
 
     /// Takes the servers of another file as they are.
@@ -110,9 +139,13 @@ impl Case {
 
     /// Starts the proxy with the case's servers as a client's file has them, and opens a legacy session.
     pub(crate) fn start(&self) -> Proxy {
-        let mut proxy = Proxy::with_config(&self.clients_config());
-        proxy.initialize();
-        proxy
+        Proxy::opened(Way::Stdio, &self.clients_config())
+    }
+
+    /// The same with a config of ours, reached in this way. On a busy machine a server may need longer than clients are
+    /// made to wait for it.
+    pub(crate) fn start_in(&self, way: Way) -> Proxy {
+        Proxy::opened(way, &self.own_config("start-wait-ms = 20000"))
     }
 
     /// Every message that a server received, of the journal with this name.
@@ -127,13 +160,18 @@ pub(crate) fn journal(file: &Path) -> Vec<Value> {
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
+/// The tools that the talking server ran, by its journal.
+pub(crate) fn ran(journal: &[Value]) -> Vec<&str> {
+    journal.iter().filter_map(|note| note["ran"].as_str()).collect()
+}
+
 /// The calls of a journal, by the tool's name.
 pub(crate) fn called(journal: &[Value]) -> Vec<&str> {
     let calls = journal.iter().filter(|message| message["method"] == "tools/call");
     calls.filter_map(|message| message["params"]["name"].as_str()).collect()
 }
 
-/// Loads every skill of a legacy session and returns the tools that they opened, by exposed name.
+/// Loads every skill and returns the tools that they opened, by exposed name.
 pub(crate) fn open_all(proxy: &mut Proxy) -> Vec<String> {
     let tools = proxy.list();
     let load = tools.iter().find(|tool| tool["name"] == "skill_load").expect("skill_load is listed");

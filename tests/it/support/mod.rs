@@ -2,9 +2,12 @@
 //! deadline.
 
 pub(crate) mod cases;
+pub(crate) mod http;
+pub(crate) mod process;
 pub(crate) mod proxy;
 pub(crate) mod running;
 pub(crate) mod suite;
+pub(crate) mod ways;
 
 use std::{
     path::{Path, PathBuf},

@@ -1,13 +1,13 @@
-//! `gatekey` as a process, spoken to in raw lines. Its stdin and stdout are pipes, as a client's are.
+//! A running gatekey with one client, which reaches it in one of several ways and is told of every message as a line.
 
 use std::{
     borrow::Cow,
-    collections::{BTreeMap, VecDeque},
-    io::{BufRead as _, BufReader, Read as _, Write as _},
+    collections::{BTreeMap, HashMap, VecDeque},
+    io::{BufRead as _, BufReader, Write as _},
     path::Path,
-    process::{Child, ChildStdin, Command, ExitStatus, Stdio},
+    process::{ChildStdin, Command, ExitStatus},
     sync::{
-        Arc, Mutex,
+        Arc,
         mpsc::{Receiver, RecvTimeoutError, channel},
     },
     time::{Duration, Instant},
@@ -16,19 +16,29 @@ use std::{
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
+pub(crate) use super::process::{gatekey, run};
+use super::{
+    http::HttpClient,
+    process::{Process, proxy_of},
+    ways::Way,
+};
+
 /// How long an answer may take unless a test says otherwise.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A running proxy with one client.
 pub(crate) struct Proxy {
-    child: Child,
+    way: Way,
+    process: Arc<Process>,
     stdin: Option<ChildStdin>,
+    http: Option<HttpClient>,
+    /// Of the modern ways: which key opens a tool, and by which tool of ours it is called.
+    keys: HashMap<String, (Value, &'static str)>,
     lines: Receiver<String>,
     /// Lines that were read and not asked for yet.
     held: VecDeque<Value>,
-    /// Every line of stdout, as it came.
+    /// Every message that came, as it came: lines of stdout, bodies, and events of streams.
     pub(crate) raw: Vec<String>,
-    stderr: Arc<Mutex<String>>,
     last_id: u64,
 }
 
@@ -42,17 +52,29 @@ impl Proxy {
 
     /// Starts `gatekey proxy --config FILE` in the file's folder.
     pub(crate) fn with_config(file: &Path) -> Self {
-        let mut command = gatekey();
-        command.arg("proxy").arg("--config").arg(file).arg("--log").arg("debug");
-        command.current_dir(file.parent().expect("a config has a folder"));
-        Self::spawn(command)
+        Self::spawn(proxy_of(file))
+    }
+
+    /// The same, reached in this way; a legacy session is opened.
+    pub(crate) fn opened(way: Way, file: &Path) -> Self {
+        Self::spawn_in(way, proxy_of(file)).greeted()
     }
 
     /// Starts a prepared command.
-    pub(crate) fn spawn(mut command: Command) -> Self {
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("gatekey starts");
-        let stdout = child.stdout.take().expect("stdout is a pipe");
+    pub(crate) fn spawn(command: Command) -> Self {
+        Self::spawn_in(Way::Stdio, command)
+    }
+
+    /// Starts a prepared command, reached in this way.
+    pub(crate) fn spawn_in(way: Way, mut command: Command) -> Self {
+        if way.is_http() {
+            command.args(["--http", "127.0.0.1:0"]);
+        }
+        let (process, stdin, stdout) = Process::spawn(command);
+        if way.is_http() {
+            let url = process.url(PATIENCE);
+            return Self::client_of(Arc::new(process), way, url);
+        }
         let (sender, lines) = channel();
         std::thread::spawn(move || {
             for line in BufReader::new(stdout).split(b'\n').map_while(Result::ok) {
@@ -61,30 +83,67 @@ impl Proxy {
                 }
             }
         });
-        let mut pipe = child.stderr.take().expect("stderr is a pipe");
-        let stderr = Arc::new(Mutex::new(String::new()));
-        let kept = Arc::clone(&stderr);
-        std::thread::spawn(move || {
-            let mut chunk = [0; 4096];
-            while let Ok(size @ 1..) = pipe.read(&mut chunk) {
-                kept.lock().unwrap().push_str(&String::from_utf8_lossy(&chunk[..size]));
-            }
-        });
-        let stdin = child.stdin.take();
-        Self { child, stdin, lines, held: VecDeque::new(), raw: Vec::new(), stderr, last_id: 0 }
+        Self::new(Arc::new(process), way, lines, Some(stdin), None)
+    }
+
+    /// A further client of the same process, over HTTP, at the same endpoint.
+    pub(crate) fn another(&self, way: Way) -> Self {
+        self.another_at(way, self.url().to_owned()).greeted()
+    }
+
+    /// A further client of the same process, over HTTP; it has not said anything yet.
+    pub(crate) fn another_at(&self, way: Way, url: String) -> Self {
+        Self::client_of(Arc::clone(&self.process), way, url)
+    }
+
+    fn client_of(process: Arc<Process>, way: Way, url: String) -> Self {
+        let (sender, lines) = channel();
+        let client = HttpClient::new(url, sender, Arc::clone(process.stderr()));
+        Self::new(process, way, lines, None, Some(client))
+    }
+
+    fn new(
+        process: Arc<Process>,
+        way: Way,
+        lines: Receiver<String>,
+        stdin: Option<ChildStdin>,
+        http: Option<HttpClient>,
+    ) -> Self {
+        let (keys, held, raw) = (HashMap::new(), VecDeque::new(), Vec::new());
+        Self { way, process, stdin, http, keys, lines, held, raw, last_id: 0 }
+    }
+
+    fn greeted(mut self) -> Self {
+        if !self.way.is_modern() {
+            self.initialize();
+        }
+        self
     }
 
     /// What it wrote to stderr so far.
     pub(crate) fn stderr(&self) -> String {
-        self.stderr.lock().unwrap().clone()
+        self.process.stderr().lock().unwrap().clone()
     }
 
     pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
+        self.process.pid()
+    }
+
+    /// The client over HTTP.
+    pub(crate) fn http(&self) -> &HttpClient {
+        self.http.as_ref().expect("it is reached over HTTP")
+    }
+
+    /// The endpoint.
+    pub(crate) fn url(&self) -> &str {
+        &self.http().url
     }
 
     /// Sends a line as it is.
     pub(crate) fn send_raw(&mut self, line: &str) {
+        if let Some(http) = &mut self.http {
+            return http.send(line);
+        }
         let stdin = self.stdin.as_mut().expect("stdin is open");
         stdin.write_all(line.as_bytes()).and_then(|()| stdin.write_all(b"\n")).expect("gatekey reads");
     }
@@ -92,7 +151,27 @@ impl Proxy {
     /// Sends a message.
     pub(crate) fn send(&mut self, mut message: Value) {
         message["jsonrpc"] = json!("2.0");
+        if self.way.is_modern() && message.get("id").is_some() && message["method"].is_string() {
+            self.modernize(&mut message);
+        }
         self.send_raw(&message.to_string());
+    }
+
+    /// Makes a legacy request one of the newer era: it says who asks, and what a skill opened is called by its key.
+    fn modernize(&self, message: &mut Value) {
+        let is_call = message["method"] == "tools/call";
+        let params = &mut message["params"];
+        let called = params["name"].as_str().and_then(|name| self.keys.get(name));
+        if let Some((key, by)) = called.filter(|_| is_call) {
+            let arguments = json!({"key": key, "name": params["name"], "arguments": params["arguments"]});
+            (params["name"], params["arguments"]) = (json!(by), arguments);
+        }
+        if params["_meta"].is_null() {
+            params["_meta"] = json!({});
+        }
+        for (key, value) in modern_meta().as_object().into_iter().flatten() {
+            params["_meta"][key] = value.clone();
+        }
     }
 
     /// Sends a request and returns its id.
@@ -127,7 +206,7 @@ impl Proxy {
     }
 
     fn hold(&mut self, line: &str) {
-        let message = serde_json::from_str(line).unwrap_or_else(|error| panic!("stdout has `{line}`: {error}"));
+        let message = serde_json::from_str(line).unwrap_or_else(|error| panic!("`{line}` came: {error}"));
         self.held.push_back(message);
     }
 
@@ -136,7 +215,7 @@ impl Proxy {
         let deadline = Instant::now() + most;
         while let Some(line) = self.next_line(deadline) {
             let outside: Outside<'_> =
-                serde_json::from_str(&line).unwrap_or_else(|error| panic!("stdout has `{line}`: {error}"));
+                serde_json::from_str(&line).unwrap_or_else(|error| panic!("`{line}` came: {error}"));
             if outside.method.is_none() && outside.id.is_some_and(|found| found.get() == id) {
                 return line;
             }
@@ -148,6 +227,7 @@ impl Proxy {
     /// Sends a request whose params are given as they are to be written, and returns the result as it was written.
     pub(crate) fn raw_result(&mut self, method: &str, params: &str) -> String {
         self.last_id += 1;
+        let params = self.way.is_modern().then(|| with_meta(params)).unwrap_or_else(|| params.to_owned());
         let id = self.last_id.to_string();
         self.send_raw(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#));
         let line = self.raw_answer(&id, PATIENCE);
@@ -175,8 +255,13 @@ impl Proxy {
 
     /// Opens a legacy session.
     pub(crate) fn initialize(&mut self) -> Value {
+        self.initialize_as(&json!({}))
+    }
+
+    /// Opens a legacy session of a client with these capabilities.
+    pub(crate) fn initialize_as(&mut self, capabilities: &Value) -> Value {
         let client = json!({"name": "raw lines", "version": "1"});
-        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
+        let params = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": client});
         let result = self.result("initialize", params);
         self.send(json!({"method": "notifications/initialized"}));
         result
@@ -201,7 +286,21 @@ impl Proxy {
     pub(crate) fn load(&mut self, skill: &str) -> Value {
         let result = self.call("skill_load", json!({"name": skill}));
         assert_ne!(result["isError"], true, "{result}");
-        result["structuredContent"].clone()
+        let loaded = result["structuredContent"].clone();
+        for tool in loaded["tools"].as_array().into_iter().flatten().filter(|_| self.way.is_modern()) {
+            let by = if tool["effect"] == "read" { "tool_call_read" } else { "tool_call_write" };
+            let name = tool["name"].as_str().expect("a tool has a name");
+            self.keys.insert(name.to_owned(), (loaded["key"].clone(), by));
+        }
+        loaded
+    }
+
+    /// Gives a request up, as clients of each way do; only some can say why.
+    pub(crate) fn cancel(&mut self, id: u64, reason: &str) {
+        if self.way == Way::ModernHttp {
+            return self.http.as_mut().expect("it is reached over HTTP").abort(&id.to_string());
+        }
+        self.send(json!({"method": "notifications/cancelled", "params": {"requestId": id, "reason": reason}}));
     }
 
     /// How many such messages wait or come until everything sent before now is answered.
@@ -223,25 +322,22 @@ impl Proxy {
         }
     }
 
-    /// Closes its stdin, as a client that goes away does.
+    /// Goes away, as clients of each way do.
     pub(crate) fn close(&mut self) {
         self.stdin = None;
+        if let Some(http) = &mut self.http {
+            http.close();
+        }
     }
 
     /// Sends a signal.
     pub(crate) fn signal(&self, name: &str) {
-        let status = Command::new("kill").args([&format!("-{name}"), &self.pid().to_string()]).status();
-        assert!(status.is_ok_and(|status| status.success()), "kill -{name}");
+        self.process.signal(name);
     }
 
     /// Waits for its end.
     pub(crate) fn ended(&mut self, most: Duration) -> ExitStatus {
-        let mut status = None;
-        super::wait_until("gatekey ends", most, || {
-            status = self.child.try_wait().expect("gatekey is our child");
-            status.is_some()
-        });
-        status.expect("it has ended")
+        self.process.ended(most)
     }
 }
 
@@ -254,30 +350,6 @@ struct Outside<'a> {
     method: Option<&'a RawValue>,
 }
 
-impl Drop for Proxy {
-    fn drop(&mut self) {
-        self.stdin = None;
-        if !matches!(self.child.try_wait(), Ok(Some(_))) {
-            self.child.kill().ok();
-            self.child.wait().ok();
-        }
-    }
-}
-
-/// The program, with an environment that no setting of the user's reaches.
-pub(crate) fn gatekey() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_gatekey"));
-    command.env_remove("GATEKEY_CONFIG").env_remove("GATEKEY_LOG").env("XDG_CONFIG_HOME", "/nonexistent");
-    command
-}
-
-/// Runs a command of the program to its end; returns exit code, stdout and stderr.
-pub(crate) fn run<I: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = I>) -> (i32, String, String) {
-    let output = gatekey().args(arguments).output().expect("gatekey starts");
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
-}
-
 /// What every modern request carries.
 pub(crate) fn modern_meta() -> Value {
     json!({
@@ -285,6 +357,13 @@ pub(crate) fn modern_meta() -> Value {
         "io.modelcontextprotocol/clientInfo": {"name": "raw lines", "version": "1"},
         "io.modelcontextprotocol/clientCapabilities": {},
     })
+}
+
+/// The params of a modern request, all else as it was written.
+fn with_meta(params: &str) -> String {
+    let rest = params.trim_start().strip_prefix('{').expect("params are an object");
+    let comma = if rest.trim_start().starts_with('}') { "" } else { "," };
+    format!(r#"{{"_meta":{}{comma}{rest}"#, modern_meta())
 }
 
 /// A member of a JSON object as it was written.
