@@ -56,7 +56,7 @@ impl<'a> Envelope<'a> {
     /// The line is not one JSON object in UTF-8, or a member of the envelope stands twice or has the wrong type.
     pub fn parse(line: &'a [u8]) -> Result<Self, serde_json::Error> {
         // Serde would take a list as a structure's members in their order.
-        if line.first() == Some(&b'[') {
+        if line.trim_ascii_start().first() == Some(&b'[') {
             return Err(serde::de::Error::custom("batches are not served"));
         }
         serde_json::from_slice(line)
@@ -158,6 +158,7 @@ mod tests {
             (r#"{"not":"rpc"}"#, "noise"),
             ("42", "unreadable"),
             ("[]", "unreadable"),
+            (r#" [1,"ping"]"#, "unreadable"),
             (r#"{"id":1,"id":2,"method":"x"}"#, "unreadable"),
             (r#"{"jsonrpc":"2.0","id":1,"resu"#, "unreadable"),
         ] {

@@ -162,6 +162,8 @@ struct TopLevel {
     /// The last string at the top level that can be a member's name, quotes included.
     key: Vec<u8>,
     value: Vec<u8>,
+    /// The value is longer than what was kept of it.
+    is_cut: bool,
     id: Option<Box<str>>,
     has_method: bool,
 }
@@ -203,6 +205,7 @@ impl TopLevel {
             }
             b':' if is_top && !self.in_value => {
                 self.in_value = true;
+                self.is_cut = false;
                 self.value.clear();
             }
             b',' if is_top => self.end_member(),
@@ -212,20 +215,28 @@ impl TopLevel {
 
     fn keep(&mut self, is_wanted: bool, byte: u8) {
         let place = if self.in_value { &mut self.value } else { &mut self.key };
-        if is_wanted && place.len() < ID_BYTES {
+        let is_blank = !self.in_string && byte.is_ascii_whitespace();
+        if !is_wanted || (is_blank && place.is_empty()) {
+            return;
+        }
+        if place.len() < ID_BYTES {
             place.push(byte);
+        } else {
+            self.is_cut |= !is_blank;
         }
     }
 
     fn end_member(&mut self) {
         self.in_value = false;
-        match self.key.as_slice() {
-            b"\"id\"" => {
+        // A name may be written with escapes.
+        let key = serde_json::from_slice::<String>(&self.key).unwrap_or_default();
+        match key.as_str() {
+            "id" => {
                 let text = String::from_utf8_lossy(&self.value).trim().to_owned();
                 let raw = serde_json::value::RawValue::from_string(text).ok();
-                self.id = raw.filter(|raw| raw.get() != "null").map(|raw| id_key(&raw));
+                self.id = raw.filter(|raw| raw.get() != "null" && !self.is_cut).map(|raw| id_key(&raw));
             }
-            b"\"method\"" => self.has_method = true,
+            "method" => self.has_method = true,
             _ => {}
         }
     }
@@ -283,6 +294,7 @@ mod tests {
             (format!(r#"{{"jsonrpc":"2.0","id":7,"result":"{filler}"}}"#), r#"Some("7") false"#),
             (format!(r#"{{"result":{{"id":1,"t":"\"id\":{filler}"}}, "id" : "a b" }}"#), r#"Some("\"a b\"") false"#),
             (format!(r#"{{"method":"x","params":["{filler}"],"id":-1}}"#), r#"Some("-1") true"#),
+            (format!(r#"{{"m\u0065thod":"x","params":["{filler}"],"\u0069d":-1}}"#), r#"Some("-1") true"#),
             (format!(r#"{{"method":"x","params":["{filler}"]}}"#), "None true"),
             (filler.clone(), "None false"),
         ] {

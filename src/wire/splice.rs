@@ -36,7 +36,11 @@ pub fn members(text: &str) -> Option<Vec<Member<'_>>> {
             Ok(members)
         }
     }
-    serde_json::Deserializer::from_str(text).deserialize_map(Members).ok()
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let members = reader.deserialize_map(Members).ok()?;
+    // Two objects one after the other are none.
+    reader.end().ok()?;
+    Some(members)
 }
 
 /// The last member called `key`: where a name stands twice, readers take the last.
