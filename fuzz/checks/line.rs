@@ -55,8 +55,11 @@ fn outline(line: &[u8], found: &TooLong) {
     assert!(found.id == id || (found.id.is_none() && line.len() > SHORT), "{:?} is {id:?}", found.id);
 }
 
+/// A line, and its bytes or how many they were.
+type Split<'a> = Vec<(&'a [u8], Result<&'a [u8], usize>)>;
+
 /// The lines that are not blank, as they are written and as they are read: a text, or a length over the limit.
-fn split(input: &[u8], limit_bytes: usize) -> Vec<(&[u8], Result<&[u8], usize>)> {
+fn split(input: &[u8], limit_bytes: usize) -> Split<'_> {
     let lines = input.split(|byte| *byte == b'\n').map(|line| {
         let read = if line.len() > limit_bytes { Err(line.len()) } else { Ok(trimmed(line)) };
         (line, read)

@@ -107,7 +107,7 @@ pub(super) struct RawUpstream {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct RawHttp {
-    /// Names in the `Host` header that are served besides this machine's own (localhost, 127.0.0.1, [::1]); `*` is any.
+    /// Names in the `Host` header that are served besides this machine's own (localhost, 127.0.0.1, ::1); `*` is any.
     #[serde(default)]
     pub(super) allowed_hosts: Vec<String>,
     /// Origins of web pages that are served besides those of this machine, such as `https://ui.example.com`.

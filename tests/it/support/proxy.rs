@@ -227,7 +227,7 @@ impl Proxy {
     /// Sends a request whose params are given as they are to be written, and returns the result as it was written.
     pub(crate) fn raw_result(&mut self, method: &str, params: &str) -> String {
         self.last_id += 1;
-        let params = self.way.is_modern().then(|| with_meta(params)).unwrap_or_else(|| params.to_owned());
+        let params = if self.way.is_modern() { with_meta(params) } else { params.to_owned() };
         let id = self.last_id.to_string();
         self.send_raw(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#));
         let line = self.raw_answer(&id, PATIENCE);
