@@ -371,18 +371,22 @@ impl Gateway {
 
     /// The list that this session sees in this era.
     pub(super) fn list_of(&self, session: &Session, snapshot: &Snapshot, era: Era) -> super::list::Prepared {
-        let visible = match era {
-            Era::Legacy => session.state().listed_tools(snapshot, session, Instant::now()),
-            Era::Modern => {
-                let all = 0..snapshot.registry.tools().len();
-                let open = session.own_skill.iter().cloned().collect();
-                let is_listed = |position: &usize| {
-                    snapshot.is_open(*position, &open) && snapshot.is_visible(*position, &session.principal)
-                };
-                all.filter(is_listed).collect()
-            }
-        };
-        self.lists.prepared(snapshot, era, &session.principal, visible)
+        self.lists.prepared(snapshot, era, &session.principal, listed_tools(session, snapshot, era))
+    }
+}
+
+/// Positions of the tools of the list that this session sees in this era.
+pub(super) fn listed_tools(session: &Session, snapshot: &Snapshot, era: Era) -> Vec<usize> {
+    match era {
+        Era::Legacy => session.state().listed_tools(snapshot, session, Instant::now()),
+        Era::Modern => {
+            let all = 0..snapshot.registry.tools().len();
+            let open = session.own_skill.iter().cloned().collect();
+            let is_listed = |position: &usize| {
+                snapshot.is_open(*position, &open) && snapshot.is_visible(*position, &session.principal)
+            };
+            all.filter(is_listed).collect()
+        }
     }
 }
 

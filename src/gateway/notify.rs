@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::{
-    dispatch::{Gateway, Request},
+    dispatch::{Gateway, Request, listed_tools},
     subscribe::subscription_params,
 };
 use crate::{
@@ -59,14 +59,16 @@ impl Gateway {
     pub(super) fn change_own_list(&self, request: &Request<'_>, change: impl FnOnce(&mut State)) {
         let session = request.session;
         let snapshot = self.store.load();
-        let before = self.list_of(session, &snapshot, Era::Legacy).digest;
+        let before = listed_tools(session, &snapshot, Era::Legacy);
         change(&mut session.state());
-        let after = self.list_of(session, &snapshot, Era::Legacy).digest;
-        let mut state = session.state();
-        if state.is_legacy && before != after {
-            state.known_list = Some(after);
-            state.notice(Instant::now());
-            request.to.put(notification_line(LIST_CHANGED, None));
+        if before == listed_tools(session, &snapshot, Era::Legacy) || !session.state().is_legacy {
+            return;
         }
+        // One that never listed has no list that could be another one later.
+        let has_listed = session.state().known_list.is_some();
+        let digest = has_listed.then(|| self.list_of(session, &snapshot, Era::Legacy).digest);
+        session.state().known_list = digest;
+        session.state().notice(Instant::now());
+        request.to.put(notification_line(LIST_CHANGED, None));
     }
 }
