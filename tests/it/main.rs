@@ -10,6 +10,7 @@ mod faults;
 mod files;
 mod fuzz;
 mod gate;
+mod hidden;
 mod http;
 mod real;
 mod relay;

@@ -62,7 +62,7 @@ impl Case {
         let mut command = Command::new("python3");
         command.args(server["args"].as_array().into_iter().flatten().filter_map(Value::as_str)).arg("--http");
         let mut running = Running::start(command);
-        let port = running.rest_of_line("listening ", PATIENCE);
+        let port = running.rest_of_line("listening ", 3 * PATIENCE);
         *server = json!({"url": format!("http://127.0.0.1:{port}/mcp"), "prefix": server["prefix"]});
         running
     }
