@@ -394,7 +394,8 @@ fn nothing_is_left_running_however_the_proxy_is_ended() {
                 signal => proxy.signal(signal),
             }
             assert_eq!(proxy.ended(most * SECOND).code(), code, "{how} {extra:?}");
-            assert!(pids.iter().all(|pid| !is_running(*pid)), "{how} {extra:?} left {pids:?}");
+            // Killed, but on a busy machine not yet gone.
+            wait_until("nothing is left", 5 * SECOND, || pids.iter().all(|pid| !is_running(*pid)));
         }
     }
 }

@@ -2,7 +2,7 @@
 //! arguments sends each value on both ways, so one comparison of raw text judges both; in every pair of eras, by a tool's
 //! name and by key, through one gatekey for all values.
 
-use std::{borrow::Cow, cell::RefCell, collections::BTreeMap};
+use std::{borrow::Cow, cell::RefCell, collections::BTreeMap, time::Duration};
 
 use proptest::{
     prelude::*,
@@ -12,8 +12,11 @@ use serde_json::{Value, json, value::RawValue};
 
 use crate::support::{
     cases::Case,
-    proxy::{PATIENCE, Proxy, modern_meta, raw_member},
+    proxy::{Proxy, modern_meta, raw_member},
 };
+
+/// Megabytes take an unoptimized build seconds, and on a busy machine ten times as long.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A gatekey before a legacy and a modern mirror.
 struct Mirrors {
