@@ -10,7 +10,7 @@ use tokio::{
 
 use crate::{
     catalog::SnapshotStore,
-    config::Config,
+    config::{Config, Transport},
     gate::key::Secret,
     gateway::{Gateway, META_TOOLS},
     model::{
@@ -41,6 +41,8 @@ pub struct App {
     pub files: Files,
     settled: watch::Receiver<bool>,
     tasks: JoinSet<()>,
+    guard: Arc<Guard>,
+    guarding: JoinSet<()>,
 }
 
 impl App {
@@ -48,12 +50,21 @@ impl App {
     ///
     /// # Errors
     /// There is no randomness for the keys' secret.
-    pub fn start(config: Config, guard: Option<Guard>) -> io::Result<Self> {
+    pub fn start(config: Config) -> io::Result<Self> {
         let started = Instant::now();
         let secret = secret(&config)?;
         let deadline = start_deadline(&config, started);
         let line_limit_bytes = config.line_limit_bytes;
-        let pool = Arc::new(Pool::new(&config.upstreams, line_limit_bytes, guard.map(Arc::new)));
+        let guard = Arc::new(Guard::default());
+        let mut guarding = JoinSet::new();
+        if config.upstreams.iter().any(|upstream| matches!(upstream.transport, Ok(Transport::Stdio(_)))) {
+            // Before the first child. Without it only a killed gatekey leaves something behind.
+            match guard.start() {
+                Ok(process) => drop(guarding.spawn(Arc::clone(&guard).keep(process))),
+                Err(error) => tracing::warn!(%error, "the guard of child processes cannot be started"),
+            }
+        }
+        let pool = Arc::new(Pool::new(&config.upstreams, line_limit_bytes, Arc::clone(&guard)));
         let files = Files::read(config);
         let store = Arc::new(SnapshotStore::new(files.snapshot(0, files.nothing_yet(), META_TOOLS)));
         let (settled, is_settled) = watch::channel(false);
@@ -69,7 +80,7 @@ impl App {
         let mut tasks = JoinSet::new();
         tasks.spawn(reloader.run(deadline));
         tasks.spawn(Arc::clone(&gateway).follow());
-        Ok(Self { gateway, pool, store, files, settled: is_settled, tasks })
+        Ok(Self { gateway, pool, store, files, settled: is_settled, tasks, guard, guarding })
     }
 
     /// Waits until the first snapshot with the upstreams' tools is out.
@@ -153,6 +164,9 @@ impl App {
     pub async fn stop(mut self) {
         self.tasks.shutdown().await;
         self.pool.stop().await;
+        self.guard.close();
+        // It ends at once where nothing is left to guard.
+        drop(self.guarding.join_next().await);
     }
 }
 

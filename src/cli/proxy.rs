@@ -1,18 +1,16 @@
 //! `gatekey proxy`: the main job, over stdio or HTTP.
 
-use std::cell::Cell;
-
-use tokio_util::sync::CancellationToken;
+use tokio::{sync::watch, task::JoinSet};
 
 use super::{
     args::Proxy,
     exit::{Exit, Failed},
     output::note,
-    setup::{Prepared, block_on, guard, prepare},
+    setup::{Prepared, block_on, prepare},
 };
 use crate::{
     app::App,
-    config::{self, Http},
+    config::Http,
     front::Front,
     model::principal::Principal,
     wire::{era::Era, stdio},
@@ -23,20 +21,24 @@ pub(super) fn run(args: &Proxy) -> Result<Exit, Failed> {
     for finding in &findings {
         tracing::error!("{finding}");
     }
-    // Only processes need it.
-    let has_programs =
-        config.upstreams.iter().any(|upstream| matches!(upstream.transport, Ok(config::Transport::Stdio(_))));
-    let guard = has_programs.then(guard).flatten();
     block_on(async {
-        // Both before the first child, so that no signal finds one without us.
+        // Before the first child, so that no signal finds one without us.
         let mut signals = Signals::new()?;
         let (options, limit_bytes) = (config.http.clone(), config.line_limit_bytes);
-        let app = App::start(config, guard)?;
+        let app = App::start(config)?;
         for finding in app.files.findings.iter().filter(|finding| finding.is_error()) {
             tracing::error!("{finding}");
         }
-        let first = CancellationToken::new();
-        let exit = Cell::new(Exit::Done);
+        // In a task of its own, so that no message is a reason to look for signals.
+        let (signalled, mut first) = watch::channel(None);
+        let mut stopping = JoinSet::new();
+        stopping.spawn(async move {
+            signalled.send_replace(Some(signals.next().await));
+            // The second signal ends us at once; the guard ends what is left.
+            signals.next().await
+        });
+        let mut stop = first.clone();
+        let stop = async { drop(stop.wait_for(Option::is_some).await) };
         let transport = match &args.http {
             None => {
                 let (input, output) = stdio::open()?;
@@ -48,22 +50,15 @@ pub(super) fn run(args: &Proxy) -> Result<Exit, Failed> {
         };
         let serving = async {
             match transport {
-                Transport::Stdio(input, output) => app.serve(principal, input, output, first.cancelled()).await,
-                Transport::Http(front) => front.serve(first.cancelled()).await,
+                Transport::Stdio(input, output) => app.serve(principal, input, output, stop).await,
+                Transport::Http(front) => front.serve(stop).await,
             }
             app.stop().await;
         };
-        let stopping = async {
-            exit.set(signals.next().await);
-            first.cancel();
-            // The second signal ends us at once; the guard ends what is left.
-            exit.set(signals.next().await);
-        };
         tokio::select! {
-            () = serving => {}
-            () = stopping => {}
+            () = serving => Ok(first.borrow_and_update().unwrap_or(Exit::Done)),
+            Some(Ok(exit)) = stopping.join_next() => Ok(exit),
         }
-        Ok(exit.get())
     })?
 }
 

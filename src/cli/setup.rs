@@ -10,7 +10,7 @@ use crate::{
     app::App,
     config::{Config, Environment, Loaded, Rule, choose, load_file},
     model::{diagnostic::Diagnostic, name::did_you_mean, principal::Principal},
-    wire::{era::Era, guard::Guard},
+    wire::era::Era,
 };
 
 /// What a command starts with.
@@ -87,14 +87,9 @@ fn unknown(what: &str, name: &str, known: &[&str]) -> Failed {
     }
 }
 
-/// Starts the process that ends our children when we are gone; without it only a killed gatekey leaves something behind.
-pub(super) fn guard() -> Option<Guard> {
-    Guard::start().inspect_err(|error| tracing::warn!(%error, "the guard of child processes cannot be started")).ok()
-}
-
 /// Starts the upstreams for a command that only looks at them.
 pub(super) fn start(config: Config) -> Result<App, Failed> {
-    let app = App::start(config, guard())?;
+    let app = App::start(config)?;
     app.pool.introduce(Era::Modern, "{}");
     Ok(app)
 }

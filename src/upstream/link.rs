@@ -9,7 +9,6 @@ use std::{
 };
 
 use arc_swap::ArcSwapOption;
-use serde_json::Value;
 use tokio::{
     sync::{Notify, watch},
     time::{Instant, sleep, timeout},
@@ -21,7 +20,7 @@ use super::{
     clients::Clients,
     handshake::{HandshakeError, Hello, Introduced, Memory, greet},
     lists::list_tools,
-    offers::{Offer, Offering},
+    offers::{Capabilities, Offer, Offering},
 };
 use crate::{
     catalog::{UpstreamFacts, UpstreamTools},
@@ -38,6 +37,7 @@ use crate::{
         headers::{ParamHeader, param_headers},
         http_client::HttpClient,
         peer::{CallError, Peer, Relay},
+        timer,
     },
 };
 
@@ -62,7 +62,7 @@ pub struct View {
     /// How it speaks, once it was greeted.
     pub era: Option<Era>,
     /// What it said that it can do.
-    pub capabilities: Arc<Value>,
+    pub capabilities: Arc<Capabilities>,
     /// What it said of itself, last.
     pub facts: UpstreamFacts,
     /// Its tools, as last listed; kept while it is down.
@@ -98,7 +98,7 @@ pub(super) struct Shared {
     pub(super) clients: OnceLock<Arc<dyn Clients>>,
     /// The client, once it is known.
     pub(super) client: watch::Sender<Option<Introduced>>,
-    pub(super) guard: Option<Arc<Guard>>,
+    pub(super) guard: Arc<Guard>,
     pub(super) line_limit_bytes: usize,
 }
 
@@ -254,7 +254,7 @@ impl Link {
     }
 
     /// What it said that it can do, last.
-    pub fn capabilities(&self) -> Arc<Value> {
+    pub fn capabilities(&self) -> Arc<Capabilities> {
         Arc::clone(&self.locked().capabilities)
     }
 
@@ -429,9 +429,8 @@ impl Link {
 
     /// Gives up calls whose time is over.
     pub(super) async fn sweep(self: Arc<Self>, peer: Arc<Peer>) {
-        let mut ticks = tokio::time::interval(SWEEP);
         loop {
-            ticks.tick().await;
+            timer::tick(SWEEP).await;
             for relay in peer.expire(Instant::now()) {
                 self.failed(&relay, &Failure::TimedOut);
             }

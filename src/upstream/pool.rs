@@ -63,7 +63,7 @@ struct Own {
 
 impl Pool {
     /// Makes the links; none of them does anything yet.
-    pub fn new(upstreams: &[Upstream], line_limit_bytes: usize, guard: Option<Arc<Guard>>) -> Self {
+    pub fn new(upstreams: &[Upstream], line_limit_bytes: usize, guard: Arc<Guard>) -> Self {
         let (changes, client) = (watch::Sender::new(0), watch::Sender::new(None));
         let shared = Arc::new(Shared { changes, clients: OnceLock::new(), client, guard, line_limit_bytes });
         let link = |(index, upstream): (usize, &Upstream)| {

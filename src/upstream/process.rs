@@ -31,7 +31,7 @@ impl Link {
         memory: &mut Memory,
         stop: &CancellationToken,
     ) -> Ended {
-        let (mut server, pipes) = match Server::spawn(program, self.shared.guard.clone()) {
+        let (mut server, pipes) = match Server::spawn(program, Arc::clone(&self.shared.guard)) {
             Ok(started) => started,
             Err(error) => return Ended::early(spawn_reason(program, &error)),
         };

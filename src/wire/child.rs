@@ -26,7 +26,7 @@ pub struct Server {
     child: Child,
     /// Number of the process and of its group.
     id: u32,
-    guard: Option<Arc<Guard>>,
+    guard: Arc<Guard>,
 }
 
 /// The three pipes of a running server.
@@ -45,7 +45,7 @@ impl Server {
     ///
     /// # Errors
     /// As the system says; a program that does not exist is [`io::ErrorKind::NotFound`].
-    pub fn spawn(program: &Program, guard: Option<Arc<Guard>>) -> io::Result<(Self, Pipes)> {
+    pub fn spawn(program: &Program, guard: Arc<Guard>) -> io::Result<(Self, Pipes)> {
         let mut command = Command::new(&program.command);
         command.args(&program.args).env_clear().envs(&program.env);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -58,9 +58,7 @@ impl Server {
         command.kill_on_drop(true);
         let mut child = command.spawn()?;
         let id = child.id().unwrap_or_default();
-        if let Some(guard) = &guard {
-            guard.add(id);
-        }
+        guard.add(id);
         let pipes = match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
             (Some(stdin), Some(stdout), Some(stderr)) => Pipes { stdin, stdout, stderr },
             _ => return Err(io::Error::other("the child has no pipes")),
@@ -99,9 +97,7 @@ impl Server {
         }
         // What was killed may take a moment to be gone.
         self.wait_for_group(CHILD_GRACE).await;
-        if let Some(guard) = &self.guard {
-            guard.remove(self.id);
-        }
+        self.guard.remove(self.id);
     }
 
     /// The group's other members are not our children, so nothing wakes us when they end.

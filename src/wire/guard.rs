@@ -3,69 +3,112 @@
 
 use std::{
     collections::BTreeSet,
-    io::{self, BufRead, Write as _},
-    process::{Child, ChildStdin, Command, Stdio},
-    sync::{Mutex, PoisonError},
+    io::{self, BufRead, PipeWriter, Write as _},
+    process::Stdio,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
+use tokio::process::{Child, Command};
+use tracing::warn;
+
 use super::group;
+use crate::model::limits::BACKOFF_FIRST;
 
 /// Name of the hidden command that [`run`] is behind.
 pub const COMMAND: &str = "__guard";
 /// Between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(1_000);
 
-/// Our end of the pipe.
-#[derive(Debug)]
+/// What the guard is to know.
+#[derive(Debug, Default)]
 pub struct Guard {
-    process: Mutex<Child>,
-    pipe: Mutex<Option<ChildStdin>>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    groups: BTreeSet<u32>,
+    /// Our end of the pipe.
+    pipe: Option<PipeWriter>,
+    is_closed: bool,
 }
 
 impl Guard {
-    /// Starts the guard from this very program.
+    /// Starts the guard from this very program; must be called within a runtime.
     ///
     /// # Errors
     /// The program cannot be found or started.
-    pub fn start() -> io::Result<Self> {
+    pub fn start(&self) -> io::Result<Child> {
         let program = if cfg!(target_os = "linux") { "/proc/self/exe".into() } else { std::env::current_exe()? };
+        let (reader, pipe) = io::pipe()?;
         let mut command = Command::new(program);
-        command.arg(COMMAND).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.arg(COMMAND).stdin(reader).stdout(Stdio::null()).stderr(Stdio::null());
+        // In a group of its own, so that Ctrl-C and a group kill of ours do not reach it.
         #[cfg(unix)]
-        {
-            // In a group of its own, so that Ctrl-C and a group kill of ours do not reach it.
-            std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        command.process_group(0);
+        let process = command.spawn()?;
+        let mut state = self.state();
+        state.pipe = Some(pipe);
+        for group in state.groups.clone() {
+            state.tell('+', group);
         }
-        let mut child = command.spawn()?;
-        let pipe = child.stdin.take();
-        Ok(Self { process: Mutex::new(child), pipe: Mutex::new(pipe) })
+        Ok(process)
+    }
+
+    /// Starts another guard whenever somebody ended `process`, until [`Guard::close`].
+    ///
+    /// # Cancel safety
+    /// Dropped, it leaves the guard running.
+    pub async fn keep(self: Arc<Self>, mut process: Child) {
+        loop {
+            let status = process.wait().await;
+            if self.state().is_closed {
+                return;
+            }
+            warn!(?status, "the guard of child processes was ended, starting another");
+            process = match self.start() {
+                Ok(process) => process,
+                Err(error) => return warn!(%error, "the guard of child processes cannot be started"),
+            };
+            tokio::time::sleep(BACKOFF_FIRST).await;
+        }
     }
 
     /// Watches over a process group.
     pub fn add(&self, group: u32) {
-        self.tell('+', group);
+        let mut state = self.state();
+        state.groups.insert(group);
+        state.tell('+', group);
     }
 
     /// The group is gone; its number may be used by others from now on.
     pub fn remove(&self, group: u32) {
-        self.tell('-', group);
+        let mut state = self.state();
+        state.groups.remove(&group);
+        state.tell('-', group);
     }
 
-    fn tell(&self, sign: char, group: u32) {
-        let mut pipe = self.pipe.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(pipe) = pipe.as_mut() {
-            // A few bytes into a pipe that is read at once. A guard that somebody ended guards no more, that is all.
-            drop(pipe.write_all(format!("{sign}{group}\n").as_bytes()));
-        }
+    /// Lets the guard end what is left, and itself.
+    pub fn close(&self) {
+        let mut state = self.state();
+        state.is_closed = true;
+        state.pipe = None;
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing in here can panic half-way through a change.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Guard {
-    fn drop(&mut self) {
-        drop(self.pipe.lock().unwrap_or_else(PoisonError::into_inner).take());
-        // It ends at once where nothing is left to guard, so that it is no zombie of ours.
-        drop(self.process.lock().unwrap_or_else(PoisonError::into_inner).wait());
+impl State {
+    fn tell(&mut self, sign: char, group: u32) {
+        if let Some(pipe) = &mut self.pipe {
+            // A few bytes into a pipe that is read at once. A guard that somebody ended has a successor soon, which is
+            // told all of it.
+            drop(pipe.write_all(format!("{sign}{group}\n").as_bytes()));
+        }
     }
 }
 

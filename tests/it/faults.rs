@@ -106,10 +106,8 @@ impl Family {
         let [server, child] = pids(&mut proxy).expect("the server is up");
         let call = proxy.ask("tools/call", json!({"name": "hold"}));
         wait_until("the call is in flight", PATIENCE, || called(&case.journal("journal.jsonl")).contains(&"hold"));
-        let guards = descendants(proxy.pid()).into_iter().filter(|pid| is_guard(*pid));
-        let guards: Vec<u32> = guards.collect();
-        assert_eq!(guards.len(), 1);
-        Self { case, proxy, server, child, guard: guards[0], call }
+        let guard = guard_of(&proxy).expect("there is a guard");
+        Self { case, proxy, server, child, guard, call }
     }
 
     /// The call in flight is answered by the server itself.
@@ -149,9 +147,15 @@ fn pids(proxy: &mut Proxy) -> Option<[u32; 2]> {
     pids.try_into().ok()
 }
 
-fn is_guard(pid: u32) -> bool {
-    let output = Command::new("ps").args(["-o", "args=", "-p", &pid.to_string()]).output().expect("ps is there");
-    String::from_utf8_lossy(&output.stdout).contains("__guard")
+/// The process that ends all others when gatekey is gone.
+fn guard_of(proxy: &Proxy) -> Option<u32> {
+    let is_guard = |pid: &u32| {
+        let output = Command::new("ps").args(["-o", "args=", "-p", &pid.to_string()]).output().expect("ps is there");
+        String::from_utf8_lossy(&output.stdout).contains("__guard")
+    };
+    let guards: Vec<u32> = descendants(proxy.pid()).into_iter().filter(is_guard).collect();
+    assert!(guards.len() <= 1, "{guards:?}");
+    guards.first().copied()
 }
 
 fn kill(pid: u32) {
@@ -176,6 +180,19 @@ fn a_killed_guard_costs_no_call_and_nothing_is_left_after_a_regular_end() {
     family.assert_held();
     assert_eq!(pids(&mut family.proxy), Some([family.server, family.child]));
     family.assert_nothing_is_left();
+}
+
+#[test]
+fn a_killed_guard_has_a_successor_that_knows_the_servers() {
+    let mut family = Family::start("python3", &[]);
+    kill(family.guard);
+    wait_until("there is another guard", SOON, || guard_of(&family.proxy).is_some_and(|guard| guard != family.guard));
+    let all = descendants(family.proxy.pid());
+    assert!(all.contains(&family.server) && all.contains(&family.child), "{all:?}");
+    // The new one may not have read yet what it is to know; it reads all of it before it sees the end.
+    kill(family.proxy.pid());
+    family.proxy.wait_for_end(SOON);
+    wait_until("nothing is left", SOON, || all.iter().all(|pid| !is_running(*pid)));
 }
 
 #[test]
