@@ -1,9 +1,6 @@
 //! One moment's truth, immutable: config, tools, skills and what opens what. A request takes one and carries it.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     auto,
@@ -83,7 +80,7 @@ pub struct CatalogSkill {
 const DESCRIBED_TOOLS: usize = 8;
 
 /// Skills whose tools are open to a caller.
-pub type OpenSkills = BTreeSet<SkillName>;
+pub type OpenSkills = Vec<SkillName>;
 
 /// One moment's truth.
 #[derive(Debug)]

@@ -12,14 +12,17 @@ use std::{
 use axum::body::Body;
 use bytes::Bytes;
 use http_body::Frame;
-use tokio::time::{Instant, Sleep};
 
 use super::{sessions::HttpSession, stream::Stream};
 use crate::{
     gateway::Gateway,
     model::limits::KEEP_ALIVE,
     session::Session,
-    wire::{outbox::Outbox, sse},
+    wire::{
+        outbox::Outbox,
+        sse,
+        timer::{self, Sleep},
+    },
 };
 
 /// Whose answer a connection waits for.
@@ -100,13 +103,12 @@ struct Events {
     /// Events that go first.
     first: VecDeque<Bytes>,
     waiting: Option<Next>,
-    keep_alive: Pin<Box<Sleep>>,
+    keep_alive: Sleep,
 }
 
 /// Streams `first`, and then what comes.
 pub(super) fn events(lease: Lease, first: Vec<Bytes>) -> Body {
-    let keep_alive = Box::pin(tokio::time::sleep(KEEP_ALIVE));
-    Body::new(Events { lease, first: first.into(), waiting: None, keep_alive })
+    Body::new(Events { lease, first: first.into(), waiting: None, keep_alive: timer::sleep(KEEP_ALIVE) })
 }
 
 impl http_body::Body for Events {
@@ -132,14 +134,14 @@ impl http_body::Body for Events {
             });
             let Poll::Ready(next) = waiting.as_mut().poll(context) else { break };
             this.waiting = None;
-            this.keep_alive.as_mut().reset(Instant::now() + KEEP_ALIVE);
+            this.keep_alive = timer::sleep(KEEP_ALIVE);
             match next {
                 Some(message) if message.is_empty() => {}
                 next => return Poll::Ready(next.map(|message| Ok(Frame::data(this.lease.event(&message))))),
             }
         }
-        if this.keep_alive.as_mut().poll(context).is_ready() {
-            this.keep_alive.as_mut().reset(Instant::now() + KEEP_ALIVE);
+        if Pin::new(&mut this.keep_alive).poll(context).is_ready() {
+            this.keep_alive = timer::sleep(KEEP_ALIVE);
             // Asked for again, so that the new deadline wakes us.
             context.waker().wake_by_ref();
             return Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b": still here\n\n")))));

@@ -1,6 +1,6 @@
 //! One endpoint: a POST with a message, a GET for what nobody asked for, a DELETE at the end.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     body::{Body, to_bytes},
@@ -11,7 +11,6 @@ use axum::{
 };
 use bytes::Bytes;
 use serde_json::Value;
-use tokio::time::{Duration, timeout};
 
 use super::{
     body::{Lease, Owner, events},
@@ -32,7 +31,7 @@ use crate::{
         era::{INTERNAL_ERROR, INVALID_REQUEST, LEGACY_VERSIONS, PARSE_ERROR},
         headers::{LAST_EVENT, SESSION, VERSION},
         outbox::{self, Outbox},
-        sse,
+        sse, timer,
     },
 };
 
@@ -213,14 +212,14 @@ fn get(shared: &Shared, headers: &HeaderMap, skill: Option<&str>) -> Response<Bo
 
 /// Waits for the first message: where it is the answer it is the whole body.
 async fn answer(to: &Arc<Outbox>, mut lease: Lease, is_legacy: bool) -> Response<Body> {
-    let first = timeout(if is_legacy { SOON_IN_SESSION } else { SOON }, to.next()).await;
+    let first = timer::timeout(if is_legacy { SOON_IN_SESSION } else { SOON }, to.next()).await;
     match first {
-        Ok(Some(message)) if to.is_done() => {
+        Some(Some(message)) if to.is_done() => {
             let status = if is_legacy { StatusCode::OK } else { checks::status(&message) };
             json(status, message)
         }
         // A queue that nobody read was given up; that can be no answer's.
-        Ok(None) => refused(StatusCode::INTERNAL_SERVER_ERROR, None, INTERNAL_ERROR, "there is no answer", None),
+        Some(None) => refused(StatusCode::INTERNAL_SERVER_ERROR, None, INTERNAL_ERROR, "there is no answer", None),
         first => {
             let mut events = Vec::new();
             if let Some(session) = lease.session().cloned() {
@@ -229,7 +228,7 @@ async fn answer(to: &Arc<Outbox>, mut lease: Lease, is_legacy: bool) -> Response
                 events.push(sse::priming_event(&stream.id(0), pause));
                 lease.attach(stream);
             }
-            if let Ok(Some(message)) = first {
+            if let Some(Some(message)) = first {
                 events.push(lease.event(&message));
             }
             stream_of(lease, events)

@@ -9,16 +9,12 @@ use axum::{
     http::{Response, StatusCode},
     routing::{any, get},
 };
-use hyper_util::{
-    rt::{TokioIo, TokioTimer},
-    server::graceful::GracefulShutdown,
-    service::TowerToHyperService,
-};
+use hyper_util::{rt::TokioIo, server::graceful::GracefulShutdown, service::TowerToHyperService};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::Semaphore,
     task::JoinSet,
-    time::{interval, timeout},
+    time::timeout,
 };
 use tracing::{debug, warn};
 
@@ -30,6 +26,7 @@ use crate::{
         limits::{ACCEPT_PAUSE, CONNECTIONS, DRAIN, HEADER_BYTES, HEADER_WAIT, HEADERS, SESSION_SWEEP},
         principal::Principal,
     },
+    wire::timer::{self, Timer},
 };
 
 /// What every request is served with.
@@ -87,13 +84,16 @@ impl Front {
         let graceful = GracefulShutdown::new();
         let room = Arc::new(Semaphore::new(CONNECTIONS));
         let mut connections = JoinSet::new();
-        let mut sweep = interval(SESSION_SWEEP);
+        let mut sweep = timer::tick(SESSION_SWEEP);
         tokio::pin!(stop);
         loop {
             tokio::select! {
                 biased;
                 () = &mut stop => break,
-                _tick = sweep.tick() => shared.sessions.end_idle(),
+                () = &mut sweep => {
+                    shared.sessions.end_idle();
+                    sweep = timer::tick(SESSION_SWEEP);
+                }
                 accepted = listener.accept() => match accepted {
                     Ok((stream, _)) => {
                         let Ok(permit) = Arc::clone(&room).try_acquire_owned() else {
@@ -133,7 +133,7 @@ fn connection(
     // Small answers must not wait for an acknowledgement of the client's system.
     stream.set_nodelay(true).ok();
     hyper::server::conn::http1::Builder::new()
-        .timer(TokioTimer::new())
+        .timer(Timer)
         .header_read_timeout(HEADER_WAIT)
         .max_headers(HEADERS)
         .max_buf_size(HEADER_BYTES)

@@ -202,12 +202,14 @@ pub(super) fn down_reason(link: &Link) -> Option<String> {
 
 /// What the endpoint, a legacy session and a key open. A modern list never depends on earlier calls, and neither does what
 /// a plain name may do.
-pub(super) fn open_to(session: &Session, era: Era, of_key: Option<&SkillName>) -> OpenSkills {
+pub(super) fn open_to(session: &Session, era: Era, of_key: Option<&SkillName>) -> Arc<OpenSkills> {
     let mut open = match era {
         Era::Legacy => session.state().open_skills(),
-        Era::Modern => OpenSkills::new(),
+        Era::Modern => Arc::default(),
     };
-    open.extend(session.own_skill.iter().chain(of_key).cloned());
+    for skill in session.own_skill.iter().chain(of_key) {
+        Arc::make_mut(&mut open).push(skill.clone());
+    }
     open
 }
 

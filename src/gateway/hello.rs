@@ -65,14 +65,14 @@ impl Gateway {
         match era {
             Era::Legacy => {
                 all["logging"] = json!({});
-                let tasks = links.iter().find_map(|link| link.capabilities().get("tasks").cloned());
+                let tasks = links.iter().find_map(|link| link.capabilities().said.get("tasks").cloned());
                 if let Some(tasks) = tasks {
                     all["tasks"] = tasks;
                 }
             }
             Era::Modern => {
                 let extension = format!("/extensions/{}", TASKS.replace('/', "~1"));
-                if links.iter().any(|link| link.capabilities().pointer(&extension).is_some()) {
+                if links.iter().any(|link| link.capabilities().said.pointer(&extension).is_some()) {
                     extensions.insert(TASKS.into(), json!({}));
                 }
             }
@@ -80,7 +80,7 @@ impl Gateway {
         let experimental: Map<String, Value> = links
             .iter()
             .rev()
-            .filter_map(|link| link.capabilities().get("experimental").and_then(Value::as_object).cloned())
+            .filter_map(|link| link.capabilities().said.get("experimental").and_then(Value::as_object).cloned())
             .flatten()
             .collect();
         if !experimental.is_empty() {
@@ -109,7 +109,7 @@ impl Gateway {
         let params = json!({"level": least.as_str()}).to_string();
         for link in self.pool.links() {
             if link.era() == Era::Legacy
-                && link.capabilities().get("logging").is_some()
+                && link.capabilities().said.get("logging").is_some()
                 && let Some(peer) = link.peer()
             {
                 peer.tell("logging/setLevel", &params);

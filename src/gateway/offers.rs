@@ -5,7 +5,10 @@
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use serde_json::{Value, value::RawValue};
@@ -50,6 +53,8 @@ type Part = Option<Arc<[Offer]>>;
 pub(super) struct Offers {
     tables: Mutex<HashMap<Offering, Arc<Table>>>,
     seen: Mutex<Seen>,
+    /// See [`Gateway::has_shared_uris`].
+    has_shared_uris: AtomicBool,
 }
 
 /// URIs that no list has, oldest first.
@@ -266,8 +271,13 @@ impl Gateway {
 
     /// Whether URIs of results must be looked at: with one upstream, and no skills of it, they are all its own.
     pub(super) fn has_shared_uris(&self) -> bool {
-        self.has(Offering::Skills)
-            || self.pool.links().iter().filter(|link| link.offers(Offering::Resources)).count() > 1
+        self.offers.has_shared_uris.load(Ordering::Relaxed)
+    }
+
+    /// Looks again whether upstreams share URIs: one has said what it can do.
+    pub(super) fn note_shared_uris(&self) {
+        let n_having = self.pool.links().iter().filter(|link| link.offers(Offering::Resources)).count();
+        self.offers.has_shared_uris.store(n_having > 1 || self.has(Offering::Skills), Ordering::Relaxed);
     }
 }
 

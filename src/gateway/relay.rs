@@ -178,7 +178,7 @@ impl Gateway {
         let Some(found) = found else {
             return request.refuse(INVALID_PARAMS, &format!("unknown reference: {exposed}"));
         };
-        if self.pool.links()[found.upstream].capabilities().get("completions").is_none() {
+        if self.pool.links()[found.upstream].capabilities().said.get("completions").is_none() {
             return request.answer(json!({"completion": {"values": [], "total": 0, "hasMore": false}}));
         }
         let mut edits = Edits::new(reference.get());

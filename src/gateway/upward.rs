@@ -78,6 +78,7 @@ impl Clients for Gateway {
         if let Some(owner) = link.owner() {
             return self.own_connected(link, peer, owner);
         }
+        self.note_shared_uris();
         // Clients that listed before it was up, or before it went down, must list again.
         let is_news = [Offering::Resources, Offering::Prompts]
             .map(|offering| link.known(offering).is_some() || (self.is_settled() && link.offers(offering)));
@@ -135,7 +136,7 @@ impl Gateway {
             let state = session.state();
             (state.log_level, state.subscribed.clone())
         };
-        if let Some(level) = level.filter(|_| link.capabilities().get("logging").is_some()) {
+        if let Some(level) = level.filter(|_| link.capabilities().said.get("logging").is_some()) {
             peer.tell("logging/setLevel", &json!({"level": level.as_str()}).to_string());
         }
         for found in

@@ -49,7 +49,7 @@ pub struct State {
     /// The least severe log messages that the client wants; all that come where it did not say. Legacy only.
     pub log_level: Option<LogLevel>,
     /// Skills loaded, in the order of loading. Legacy only.
-    unlocked: Vec<SkillName>,
+    unlocked: Arc<OpenSkills>,
     /// Tools that were described or called, which a long list takes one by one. Legacy only.
     asked: BTreeSet<ExposedName>,
     /// When the client was first told that its list changed.
@@ -167,8 +167,8 @@ impl State {
     }
 
     /// The skills whose tools are open by name.
-    pub fn open_skills(&self) -> OpenSkills {
-        self.unlocked.iter().cloned().collect()
+    pub fn open_skills(&self) -> Arc<OpenSkills> {
+        Arc::clone(&self.unlocked)
     }
 
     /// Whether the skill is unlocked.
@@ -180,7 +180,7 @@ impl State {
     pub fn unlock(&mut self, skill: &SkillName) -> bool {
         let is_new = !self.is_unlocked(skill);
         if is_new {
-            self.unlocked.push(skill.clone());
+            Arc::make_mut(&mut self.unlocked).push(skill.clone());
         }
         is_new
     }
@@ -188,7 +188,7 @@ impl State {
     /// Locks a skill; says whether it was unlocked.
     pub fn lock(&mut self, skill: &SkillName) -> bool {
         let n_before = self.unlocked.len();
-        self.unlocked.retain(|known| known != skill);
+        Arc::make_mut(&mut self.unlocked).retain(|known| known != skill);
         self.unlocked.len() < n_before
     }
 

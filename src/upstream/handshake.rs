@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 use tokio::{sync::watch, time::timeout};
 
+use super::offers::Capabilities;
 use crate::{
     model::limits::{CLIENT_SILENCE, PROBE_SILENCE},
     wire::{
@@ -37,13 +38,13 @@ pub(super) struct Hello {
     /// For models.
     pub(super) instructions: Option<String>,
     /// What it can do.
-    pub(super) capabilities: Arc<Value>,
+    pub(super) capabilities: Arc<Capabilities>,
 }
 
 impl Hello {
     /// Whether it has tools at all.
     pub(super) fn has_tools(&self) -> bool {
-        self.capabilities.get("tools").is_some()
+        self.capabilities.said.get("tools").is_some()
     }
 }
 
@@ -233,7 +234,7 @@ fn hello(era: Era, said: Introduction) -> Hello {
         era,
         title: info.title.or(info.name),
         instructions: said.instructions.filter(|text| !text.trim().is_empty()),
-        capabilities: Arc::new(said.capabilities),
+        capabilities: Arc::new(Capabilities::new(said.capabilities)),
     }
 }
 

@@ -15,5 +15,5 @@ mod subscribe;
 
 pub use clients::{Clients, Message};
 pub use link::{Failure, Link, Phase, View};
-pub use offers::{Offer, Offering};
+pub use offers::{Capabilities, Offer, Offering};
 pub use pool::Pool;

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, PoisonError},
 };
 
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 use tracing::warn;
 
 use super::{link::Link, lists::walk};
@@ -86,17 +86,34 @@ impl Offering {
     }
 }
 
+/// What an upstream says that it can do; what every call wants to know of it is read once.
+#[derive(Debug, Default)]
+pub struct Capabilities {
+    /// As the upstream said it.
+    pub said: Value,
+    offered: Vec<Offering>,
+    has_tasks: bool,
+}
+
+impl Capabilities {
+    pub(super) fn new(said: Value) -> Self {
+        let all = [Offering::Resources, Offering::Templates, Offering::Prompts, Offering::Skills, Offering::Tasks];
+        let offered = all.into_iter().filter(|offering| said.pointer(offering.capability()).is_some()).collect();
+        let has_tasks =
+            said.get("tasks").is_some() || said.pointer("/extensions/io.modelcontextprotocol~1tasks").is_some();
+        Self { said, offered, has_tasks }
+    }
+}
+
 impl Link {
     /// Whether the upstream says that it has such things.
     pub fn offers(&self, offering: Offering) -> bool {
-        self.capabilities().pointer(offering.capability()).is_some()
+        self.capabilities().offered.contains(&offering)
     }
 
     /// Whether calls of it can become tasks, in either era's way.
     pub fn has_tasks(&self) -> bool {
-        let capabilities = self.capabilities();
-        capabilities.get("tasks").is_some()
-            || capabilities.pointer("/extensions/io.modelcontextprotocol~1tasks").is_some()
+        self.capabilities().has_tasks
     }
 
     /// Forgets what was listed: the upstream says that it has changed.

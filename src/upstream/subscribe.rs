@@ -62,7 +62,7 @@ impl Link {
     /// Keeps one stream open for everything, until the upstream refuses it.
     async fn listen(&self, peer: &Peer, hello: &Hello) {
         let mut wanted = self.wanted.subscribe();
-        let tells = |list: &str| hello.capabilities.pointer(&format!("/{list}/listChanged")) == Some(&json!(true));
+        let tells = |list: &str| hello.capabilities.said.pointer(&format!("/{list}/listChanged")) == Some(&json!(true));
         let lists =
             [("tools", "toolsListChanged"), ("prompts", "promptsListChanged"), ("resources", "resourcesListChanged")];
         let mut filter = serde_json::Map::new();

@@ -17,13 +17,13 @@ use reqwest::{
     header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
 };
 use serde_json::{Value, value::RawValue};
-use tokio::time::timeout;
 
 use super::{
     envelope::{Envelope, as_text, notification_line},
     headers::{self, ParamHeader},
     splice::{member, members},
     sse::Decoder,
+    timer,
 };
 use crate::model::{
     limits::{HTTP_CONNECT, HTTP_ERROR_BYTES, HTTP_IDLE, STREAM_END, STREAM_PAUSE, STREAM_PAUSE_MOST, STREAM_RESUMES},
@@ -394,7 +394,7 @@ impl HttpClient {
                 if !event.data.is_empty() && !deliver.deliver(in_one_line(event.data)).await {
                     // The end of the stream is on its way; once it was read, the connection can be used again.
                     let to_end = async { while matches!(response.chunk().await, Ok(Some(_))) {} };
-                    timeout(STREAM_END, to_end).await.ok();
+                    timer::timeout(STREAM_END, to_end).await;
                     return Ok(false);
                 }
             }

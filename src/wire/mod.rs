@@ -14,3 +14,4 @@ pub mod peer;
 pub mod splice;
 pub mod sse;
 pub mod stdio;
+pub mod timer;

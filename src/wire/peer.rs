@@ -18,6 +18,7 @@ use super::{
     envelope::{Envelope, as_text, notification_line, request_line},
     outbox::{Outbox, PushError},
     splice::{member, members, replaced},
+    timer,
 };
 
 /// A call that is passed on: where its answer goes, and under which id and token.
@@ -315,8 +316,8 @@ impl Peer {
         let id = self.open(Ticket::Await(sender));
         let mut pending = Subscribed { peer: self, id, is_open: true };
         self.outbox.push(request_line(&id.to_string(), method, params))?;
-        let answer = tokio::time::timeout(timeout, receiver).await;
-        pending.is_open = answer.is_err();
+        let answer = timer::timeout(timeout, receiver).await;
+        pending.is_open = answer.is_none();
         answer.map_or(Err(CallError::TimedOut), |answer| answer.unwrap_or(Err(CallError::Gone)))
     }
 

@@ -7,7 +7,6 @@ use serde_json::{Value, json, value::RawValue};
 
 use super::serve::{KeyWorth, define, object_of, text, worth};
 use crate::{
-    catalog::OpenSkills,
     config::Intent,
     gateway::{
         call::{Call, open_to},
@@ -77,7 +76,7 @@ fn try_call(
     let worth = worth(gateway, request, key.as_deref());
     let open = match &worth {
         // An invented key opens nothing, not even what was loaded: the model is to use what it was given.
-        KeyWorth::Stale => OpenSkills::new(),
+        KeyWorth::Stale => Arc::default(),
         KeyWorth::Opens(skill) => open_to(request.session, request.era, Some(skill)),
         KeyWorth::Absent => open_to(request.session, request.era, None),
     };
