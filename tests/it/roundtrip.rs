@@ -1,6 +1,6 @@
 //! Whatever JSON a client or server writes arrives as it was written. A server that answers with the bytes of its call's
 //! arguments sends each value on both ways, so one comparison of raw text judges both; in every pair of eras, by a tool's
-//! name and by key, through one gatekey for all values.
+//! name and by key, through one gatekey for all values; over stdio on both sides, and over HTTP on both.
 
 use std::{borrow::Cow, cell::RefCell, collections::BTreeMap, time::Duration};
 
@@ -13,6 +13,8 @@ use serde_json::{Value, json, value::RawValue};
 use crate::support::{
     cases::Case,
     proxy::{Proxy, modern_meta, raw_member},
+    running::Running,
+    ways::{Way, in_ways},
 };
 
 /// Megabytes take an unoptimized build seconds, and on a busy machine ten times as long.
@@ -20,10 +22,13 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A gatekey before a legacy and a modern mirror.
 struct Mirrors {
-    proxy: Proxy,
+    way: Way,
+    /// A legacy client, then a modern one; over stdio one is both.
+    clients: Vec<Proxy>,
     /// The legacy one, then the modern one.
     upstreams: [Upstream; 2],
     last_id: u64,
+    _servers: Vec<Running>,
 }
 
 struct Upstream {
@@ -34,24 +39,28 @@ struct Upstream {
 }
 
 impl Mirrors {
-    fn start() -> Self {
+    fn start(way: Way) -> Self {
         let mut case = Case::new("mirror");
         let server = case.folder.join("server.py");
         case.servers.insert("old".into(), json!({"command": "python3", "args": [server]}));
         case.servers
             .insert("new".into(), json!({"command": "python3", "args": [server, "--modern"], "prefix": "new_"}));
+        let names = if way.is_http() { &["old", "new"][..] } else { &[] };
+        let servers = names.iter().map(|name| case.over_http(name)).collect();
         case.write("map.toml", "version = 1\nalways = [\"*\"]\n[skills]\nold = [\"old:*\"]\nnew = [\"new:*\"]\n");
         for skill in ["old", "new"] {
             case.write(&format!("skills/{skill}/SKILL.md"), &format!("---\nname: {skill}\ndescription: x\n---\nx\n"));
         }
-        let mut proxy = Proxy::with_config(&case.own_config("maps = [\"map.toml\"]\nskills = [\"skills\"]"));
-        proxy.initialize();
+        let config = case.own_config("maps = [\"map.toml\"]\nskills = [\"skills\"]");
+        let mut proxy = Proxy::opened(way, &config);
         let upstreams = [("old", ""), ("new", "new_")].map(|(skill, prefix)| Upstream {
             is_modern: skill == "new",
             prefix,
             key: proxy.load(skill)["key"].as_str().unwrap().to_owned(),
         });
-        Self { proxy, upstreams, last_id: 0 }
+        let modern = way.is_http().then(|| proxy.another(Way::ModernHttp));
+        let clients = [proxy].into_iter().chain(modern).collect();
+        Self { way, clients, upstreams, last_id: 0, _servers: servers }
     }
 
     /// Sends a value between every pair of eras.
@@ -64,6 +73,8 @@ impl Mirrors {
     /// Sends a value by name, and by key where that can be; each answer is the mirror's, under the client's id.
     fn reflect_between(&mut self, is_modern: bool, index: usize, value: &str, frame: Frame) {
         let upstream = &self.upstreams[index];
+        let client = usize::from(is_modern).min(self.clients.len() - 1);
+        let client = &mut self.clients[client];
         let tool = format!("{}{}", upstream.prefix, frame.tool());
         let meta = if is_modern { format!(r#""_meta":{},"#, modern_meta()) } else { String::new() };
         let mut ways = vec![format!(r#"{{"name":"{tool}",{meta}"arguments":{value}}}"#)];
@@ -73,17 +84,22 @@ impl Mirrors {
             ways.push(format!(r#"{{"name":"tool_call_write",{meta}"arguments":{inner}}}"#));
         }
         let result = if is_modern && !upstream.is_modern { with_result_type(value) } else { value.into() };
-        for params in ways {
+        // A line has no line ends; over HTTP they are blanks like others, and become such.
+        let result = if self.way.is_http() { Cow::Owned(result.replace('\r', " ")) } else { result };
+        let meta = if is_modern { modern_meta() } else { Value::Null };
+        for (params, called) in ways.into_iter().zip([&*tool, "tool_call_write"]) {
             self.last_id += 1;
             // Longer than any machine's numbers.
             let id = format!("1{:024}", self.last_id);
             let request = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{params}}}"#);
-            self.proxy.send_raw(&request);
-            let line = self.proxy.raw_answer(&id, PATIENCE);
+            let outside = json!({"id": id, "method": "tools/call", "params": {"name": called, "_meta": meta}});
+            client.send_as(&request, &outside);
+            let line = client.raw_answer(&id, PATIENCE);
             // Said in short, as values may have megabytes.
-            assert!(line == frame.around(&id, &result), "{}\ncame back as\n{}", cut(&request), cut(&line));
+            // Blanks around it are no part of it.
+            assert!(line.trim() == frame.around(&id, &result), "{}\ncame back as\n{}", cut(&request), cut(&line));
         }
-        self.proxy.raw.clear();
+        client.raw.clear();
     }
 }
 
@@ -201,9 +217,9 @@ fn enclosed(open: char, blank: &str, parts: &[String], close: char) -> String {
     format!("{open}{blank}{}{close}", parts.join(","))
 }
 
-#[test]
-fn any_json_arrives_as_it_was_written_both_ways_in_both_eras() {
-    let mirrors = RefCell::new(Mirrors::start());
+in_ways! {[stdio http]
+fn any_json_arrives_as_it_was_written_both_ways_in_both_eras(way: Way) {
+    let mirrors = RefCell::new(Mirrors::start(way));
     let config = Config { cases: 1_000, max_shrink_iters: 300, failure_persistence: None, ..Config::default() };
     let frame = prop_oneof![Just(Frame::Plain), Just(Frame::Odd)];
     let outcome = TestRunner::new(config).run(&(value(), frame), |(value, frame)| {
@@ -211,20 +227,21 @@ fn any_json_arrives_as_it_was_written_both_ways_in_both_eras() {
         Ok(())
     });
     outcome.unwrap_or_else(|error| panic!("{error}"));
-}
+}}
 
-#[test]
-fn twenty_megabytes_in_one_text_arrive_as_they_were_written() {
+in_ways! {[stdio http]
+fn twenty_megabytes_in_one_text_arrive_as_they_were_written(way: Way) {
     let part = "0123456789 \u{2028}😀\\ud800\\n";
     let long = part.repeat((20 << 20) / part.len());
-    let mut mirrors = Mirrors::start();
+    let mut mirrors = Mirrors::start(way);
     // A modern client and a legacy server, where most is changed around it.
     mirrors.reflect_between(true, 0, &format!(r#"{{"text":"{long}"}}"#), Frame::Odd);
-}
+}}
 
 #[test]
 fn a_definition_is_listed_and_described_as_it_was_written() {
-    let Mirrors { mut proxy, upstreams, .. } = Mirrors::start();
+    let Mirrors { mut clients, upstreams, .. } = Mirrors::start(Way::Stdio);
+    let proxy = &mut clients[0];
     let definition = std::fs::read_to_string(Case::new("mirror").folder.join("definition.json")).unwrap();
     let definition = definition.trim();
     let listed = proxy.raw_result("tools/list", "{}");

@@ -1,6 +1,7 @@
 """Answers a call with the arguments that came with it, byte by byte: no part of a call is decoded. `plain` puts them into
 an answer as others write it, `framed` into one with blanks and members of its own. Lists definition.json as it is, too.
-Speaks 2026-07-28 with --modern."""
+Speaks 2026-07-28 with --modern, over HTTP with --http, where a framed answer comes as an event."""
+import http.server
 import json
 import os
 import re
@@ -44,6 +45,37 @@ def answer(line):
     return json.dumps({"jsonrpc": "2.0", "id": message["id"], **body}).encode() + b"\n"
 
 
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = -1
+
+    def do_POST(self):
+        said = answer(self.rfile.read(int(self.headers["Content-Length"])) + b"\n").rstrip(b"\r\n")
+        kind = "application/json"
+        if b"x-before" in said[:20]:
+            said, kind = b"event: message\ndata: " + said + b"\n\n", "text/event-stream"
+        self.send_response(200 if said else 202)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(said)))
+        self.end_headers()
+        self.wfile.write(said)
+
+    def do_GET(self):
+        self.send_response(405)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    do_DELETE = do_GET
+
+    def log_message(self, *args):
+        pass
+
+
+if "--http" in sys.argv:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    print("listening", server.server_address[1], flush=True)
+    server.serve_forever()
 for line in sys.stdin.buffer:
     sys.stdout.buffer.write(answer(line))
     sys.stdout.buffer.flush()

@@ -56,14 +56,15 @@ impl Case {
         case
     }
 
-    /// Turns an upstream of [`Case::talks`] into one over HTTP, which runs as long as what is returned.
+    /// Turns an upstream into one over HTTP, which runs as long as what is returned. Its server knows `--http`.
     pub(crate) fn over_http(&mut self, name: &str) -> Running {
         let server = self.servers.get_mut(name).expect("there is such an upstream");
         let mut command = Command::new("python3");
         command.args(server["args"].as_array().into_iter().flatten().filter_map(Value::as_str)).arg("--http");
         let mut running = Running::start(command);
         let port = running.rest_of_line("listening ", 3 * PATIENCE);
-        *server = json!({"url": format!("http://127.0.0.1:{port}/mcp"), "prefix": server["prefix"]});
+        let prefix = server.get("prefix").cloned().unwrap_or_default();
+        *server = json!({"url": format!("http://127.0.0.1:{port}/mcp"), "prefix": prefix.as_str().unwrap_or_default()});
         running
     }
 

@@ -175,8 +175,12 @@ impl HttpClient {
 
     /// Posts a message. Requests go on in the background; others are accepted when this returns.
     pub(crate) fn send(&mut self, line: &str) {
-        let message: Value = serde_json::from_str(line).unwrap_or_default();
-        let request = self.headed(post(&self.http, &self.url, line), &message);
+        self.send_as(line, &serde_json::from_str(line).unwrap_or_default());
+    }
+
+    /// The same for a message that no tree can hold; `message` has what headers repeat.
+    pub(crate) fn send_as(&mut self, line: &str, message: &Value) {
+        let request = self.headed(post(&self.http, &self.url, line), message);
         let (lines, notes) = (self.lines.clone(), Arc::clone(&self.notes));
         if message["method"] == "initialize" {
             let response = wait("a session", request.send()).expect("gatekey answers");

@@ -148,6 +148,14 @@ impl Proxy {
         stdin.write_all(line.as_bytes()).and_then(|()| stdin.write_all(b"\n")).expect("gatekey reads");
     }
 
+    /// Sends a line that no tree can hold; `message` has what headers over HTTP repeat.
+    pub(crate) fn send_as(&mut self, line: &str, message: &Value) {
+        match &mut self.http {
+            Some(http) => http.send_as(line, message),
+            None => self.send_raw(line),
+        }
+    }
+
     /// Sends a message.
     pub(crate) fn send(&mut self, mut message: Value) {
         message["jsonrpc"] = json!("2.0");
