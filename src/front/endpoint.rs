@@ -22,7 +22,7 @@ use super::{
 use crate::{
     gateway::needs_upstreams,
     model::{
-        limits::{STREAM_PAUSE, STREAM_QUEUE_BYTES},
+        limits::{BODY_WAIT, STREAM_PAUSE, STREAM_QUEUE_BYTES},
         name::SkillName,
     },
     session::Session,
@@ -44,9 +44,10 @@ const SOON_IN_SESSION: Duration = Duration::from_millis(100);
 pub(super) async fn serve(shared: &Arc<Shared>, request: Request<Body>, skill: Option<&str>) -> Response<Body> {
     let (parts, body) = request.into_parts();
     match parts.method {
-        Method::POST => match to_bytes(body, shared.body_limit_bytes).await {
-            Ok(body) => post(shared, &parts.headers, &body, skill).await,
-            Err(_too_long) => plain(StatusCode::PAYLOAD_TOO_LARGE, "the body is too long"),
+        Method::POST => match timer::timeout(BODY_WAIT, to_bytes(body, shared.body_limit_bytes)).await {
+            Some(Ok(body)) => post(shared, &parts.headers, &body, skill).await,
+            Some(Err(_too_long)) => plain(StatusCode::PAYLOAD_TOO_LARGE, "the body is too long"),
+            None => plain(StatusCode::REQUEST_TIMEOUT, "the body did not come in time"),
         },
         Method::GET => get(shared, &parts.headers, skill),
         Method::DELETE => match named(shared, &parts.headers, skill) {

@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{dispatch::Gateway, inputs::Unfinished};
 use crate::{
-    model::principal::Principal,
+    session::Session,
     wire::{
         envelope::{Envelope, as_text, error_line, json_text},
         era::{Era, INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND},
@@ -35,7 +35,7 @@ pub(super) struct Finishing {
     /// What the answer must have in it.
     pub(super) expected: Option<Expected>,
     /// Who asks.
-    pub(super) principal: Principal,
+    pub(super) session: Arc<Session>,
     /// What is asked anew with a legacy client's input, where a modern upstream wants any.
     pub(super) unfinished: Option<Unfinished>,
 }
@@ -154,7 +154,7 @@ impl Finishing {
             member(&task, "taskId").map(|id| id.value)
         };
         if let Some(id) = own.or_else(inner).and_then(as_text) {
-            self.gateway.tasks.add(&id, self.upstream, &self.principal);
+            self.gateway.tasks.add(&id, self.upstream, &self.session.principal);
         }
     }
 

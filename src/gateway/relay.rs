@@ -383,7 +383,7 @@ impl Gateway {
             may_be_task: method == "tools/call" && link.has_tasks(),
             renamed,
             expected,
-            principal: request.session.principal.clone(),
+            session: Arc::clone(request.session),
             unfinished,
         };
         let now = Instant::now();

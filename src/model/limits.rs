@@ -60,6 +60,8 @@ pub const HEADERS: usize = 100;
 pub const HEADER_BYTES: usize = 64 << 10;
 /// A client has this long to send a request's headers.
 pub const HEADER_WAIT: Duration = Duration::from_secs(30);
+/// A client has this long to send a request's body.
+pub const BODY_WAIT: Duration = Duration::from_secs(120);
 /// Pause after a connection could not be accepted.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 

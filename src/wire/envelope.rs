@@ -109,31 +109,46 @@ pub fn json_text(value: &str) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// Joins one message of ours from ready parts; `id` and `body` are JSON.
+/// Joins a message from ready parts, with room for the line end.
+fn line(parts: &[&str]) -> Vec<u8> {
+    let mut line = Vec::with_capacity(parts.iter().map(|part| part.len()).sum::<usize>() + 1);
+    for part in parts {
+        line.extend_from_slice(part.as_bytes());
+    }
+    line
+}
+
+/// A result of ours; `id` and `result` are JSON.
 pub fn result_line(id: &str, result: &str) -> Vec<u8> {
-    [r#"{"jsonrpc":"2.0","id":"#, id, r#","result":"#, result, "}"].concat().into_bytes()
+    line(&[r#"{"jsonrpc":"2.0","id":"#, id, r#","result":"#, result, "}"])
 }
 
 /// An error answer; `id` and `data` are JSON.
 pub fn error_line(id: &str, code: i64, message: &str, data: Option<&str>) -> Vec<u8> {
     let (message, code) = (json_text(message), code.to_string());
     let (label, data) = data.map_or(("", ""), |data| (r#","data":"#, data));
-    let parts =
-        [r#"{"jsonrpc":"2.0","id":"#, id, r#","error":{"code":"#, &code, r#","message":"#, &message, label, data, "}}"];
-    parts.concat().into_bytes()
+    line(&[
+        r#"{"jsonrpc":"2.0","id":"#,
+        id,
+        r#","error":{"code":"#,
+        &code,
+        r#","message":"#,
+        &message,
+        label,
+        data,
+        "}}",
+    ])
 }
 
 /// A request of ours; `params` is JSON.
 pub fn request_line(id: &str, method: &str, params: &str) -> Vec<u8> {
-    [r#"{"jsonrpc":"2.0","id":"#, id, r#","method":"#, &json_text(method), r#","params":"#, params, "}"]
-        .concat()
-        .into_bytes()
+    line(&[r#"{"jsonrpc":"2.0","id":"#, id, r#","method":"#, &json_text(method), r#","params":"#, params, "}"])
 }
 
 /// A notification of ours; `params` is JSON.
 pub fn notification_line(method: &str, params: Option<&str>) -> Vec<u8> {
     let (label, params) = params.map_or(("", ""), |params| (r#","params":"#, params));
-    [r#"{"jsonrpc":"2.0","method":"#, &json_text(method), label, params, "}"].concat().into_bytes()
+    line(&[r#"{"jsonrpc":"2.0","method":"#, &json_text(method), label, params, "}"])
 }
 
 #[cfg(test)]
