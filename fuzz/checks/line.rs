@@ -51,7 +51,7 @@ fn outline(line: &[u8], found: &TooLong) {
     let Ok(envelope) = Envelope::parse(trimmed(line)) else { return };
     assert_eq!(found.has_method, envelope.method.is_some());
     // Only a text or a number is an id that anybody waits for.
-    let id = envelope.id.filter(|id| !id.get().starts_with(['{', '['])).map(id_key);
+    let id = envelope.id.filter(|id| !id.starts_with(['{', '['])).map(id_key);
     assert!(found.id == id || (found.id.is_none() && line.len() > SHORT), "{:?} is {id:?}", found.id);
 }
 

@@ -114,16 +114,16 @@ impl Registered {
     /// The definition for `tools/list`, as JSON: under the exposed name, and with `intent` where that is asked for.
     pub fn listed(&self, intent: Intent) -> &str {
         self.listed.get_or_init(|| {
-            let text = self.tool.definition.get();
+            let text = &*self.tool.definition;
             let Some(all) = members(text) else { return text.to_owned() };
             let mut edits = Edits::new(text);
             if let Some(name) = member(&all, "name").filter(|_| self.exposed.as_str() != self.tool.name.as_str()) {
-                edits.replace(name.value.get(), json_text(self.exposed.as_str()));
+                edits.replace(name.value, json_text(self.exposed.as_str()));
                 // People and models may know the tool by its own name.
                 let original = format!("(`{}` of `{}`)", self.tool.name, self.upstream);
                 match member(&all, "description").and_then(|found| Some((found, as_text(found.value)?))) {
                     Some((found, known)) => {
-                        edits.replace(found.value.get(), json_text(&format!("{known} {original}")));
+                        edits.replace(found.value, json_text(&format!("{known} {original}")));
                     }
                     None => edits.insert(text, "description", &json_text(&original)),
                 }
@@ -131,7 +131,7 @@ impl Registered {
             if intent != Intent::Off
                 && let Some(schema) = member(&all, "inputSchema")
             {
-                add_intent(&mut edits, schema.value.get(), intent);
+                add_intent(&mut edits, schema.value, intent);
             }
             edits.apply()
         })
@@ -140,7 +140,7 @@ impl Registered {
     /// What is wrong with `arguments`, a JSON object, by the tool's own schema. What cannot be judged is not wrong.
     pub fn wrong_arguments(&self, arguments: &str) -> Vec<String> {
         let compile = || {
-            let schema = serde_json::from_str(self.tool.input_schema.get()).ok()?;
+            let schema = serde_json::from_str(&self.tool.input_schema).ok()?;
             jsonschema::options().offline().build(&schema).ok()
         };
         let Some(validator) = self.validator.get_or_init(compile) else { return Vec::new() };
@@ -155,13 +155,13 @@ impl Registered {
 
     /// Whether the tool itself has a parameter called `intent`, so that ours stays away.
     pub fn has_own_intent(&self) -> bool {
-        has_intent(self.tool.input_schema.get())
+        has_intent(&self.tool.input_schema)
     }
 }
 
 fn has_intent(schema: &str) -> bool {
     let all = members(schema).unwrap_or_default();
-    let properties = member(&all, "properties").and_then(|found| members(found.value.get()));
+    let properties = member(&all, "properties").and_then(|found| members(found.value));
     properties.is_some_and(|properties| member(&properties, "intent").is_some())
 }
 
@@ -172,12 +172,12 @@ fn add_intent<'a>(edits: &mut Edits<'a>, schema: &'a str, intent: Intent) {
     if has_intent(schema) {
         return;
     }
-    match member(&all, "properties").filter(|found| found.value.get().starts_with('{')) {
-        Some(properties) => edits.insert(properties.value.get(), "intent", PARAMETER),
+    match member(&all, "properties").filter(|found| found.value.starts_with('{')) {
+        Some(properties) => edits.insert(properties.value, "intent", PARAMETER),
         None => edits.insert(schema, "properties", &format!(r#"{{"intent":{PARAMETER}}}"#)),
     }
     if intent == Intent::Required {
-        match member(&all, "required").map(|required| required.value.get()) {
+        match member(&all, "required").map(|required| required.value) {
             Some(list) => {
                 let rest = list.trim_start_matches('[').trim_start();
                 let comma = if rest.starts_with(']') { "" } else { "," };
@@ -217,8 +217,6 @@ fn renamed(upstream: &UpstreamName, wanted: &str, exposed: &ExposedName, is_clas
 
 #[cfg(test)]
 mod tests {
-    use serde_json::value::RawValue;
-
     use super::*;
     use crate::model::{
         name::{ToolName, is_exposable},
@@ -226,11 +224,10 @@ mod tests {
     };
 
     fn tool(name: &str, schema: &str) -> Arc<Tool> {
-        let raw = |text: String| RawValue::from_string(text).unwrap();
         Arc::new(Tool {
             name: ToolName::new(name),
-            definition: raw(format!(r#"{{"name":{},"inputSchema":{schema}}}"#, json_text(name))),
-            input_schema: raw(schema.into()),
+            definition: format!(r#"{{"name":{},"inputSchema":{schema}}}"#, json_text(name)).into(),
+            input_schema: schema.into(),
             description: String::new(),
             effect: Effect::Write,
             repeatable: false,

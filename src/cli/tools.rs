@@ -86,7 +86,7 @@ fn show(name: &str, setup: &Setup, output: Output) -> Result<Exit, Failed> {
         app.stop().await;
         let Some(position) = snapshot.registry.position(name) else { return Err(unknown(&snapshot, name)) };
         let tool = &snapshot.registry.tools()[position];
-        let definition: Value = serde_json::from_str(tool.tool.definition.get()).unwrap_or_default();
+        let definition: Value = serde_json::from_str(&tool.tool.definition).unwrap_or_default();
         let mut data = row_json(&snapshot, position, tool, &prepared.principal);
         data["definition"] = definition.clone();
         if output.is_json {

@@ -1,7 +1,7 @@
 //! What a request's headers must say of its body. **Source:** the specification's transport page, 2026-07-28 (SEP-2243).
 
 use axum::http::{HeaderMap, StatusCode};
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{Value, json};
 
 use crate::{
     catalog::Snapshot,
@@ -31,8 +31,8 @@ fn mismatch(message: impl Into<String>) -> Mismatch {
 /// Whether a message is to be served in the newer era: its body says so, or its header alone.
 pub(super) fn is_modern(headers: &HeaderMap, envelope: &Envelope<'_>) -> bool {
     let of_body = || {
-        let all = members(envelope.params?.get())?;
-        let meta = members(member(&all, "_meta")?.value.get())?;
+        let all = members(envelope.params?)?;
+        let meta = members(member(&all, "_meta")?.value)?;
         member(&meta, META_VERSION).map(|_| ())
     };
     headers.get(VERSION).is_some_and(|version| version == MODERN) || of_body().is_some()
@@ -43,8 +43,8 @@ pub(super) fn is_modern(headers: &HeaderMap, envelope: &Envelope<'_>) -> bool {
 /// # Errors
 /// What does not fit, in the order in which it counts.
 pub(super) fn check(headers: &HeaderMap, envelope: &Envelope<'_>, snapshot: &Snapshot) -> Result<(), Mismatch> {
-    let all = envelope.params.and_then(|params| members(params.get())).unwrap_or_default();
-    let meta = member(&all, "_meta").and_then(|meta| members(meta.value.get())).unwrap_or_default();
+    let all = envelope.params.and_then(|params| members(params)).unwrap_or_default();
+    let meta = member(&all, "_meta").and_then(|meta| members(meta.value)).unwrap_or_default();
     let version = member(&meta, META_VERSION).and_then(|found| as_text(found.value));
     let Some(version) = version.filter(|_| member(&meta, META_CAPABILITIES).is_some()) else {
         let message = format!("`_meta` must have `{META_VERSION}` and `{META_CAPABILITIES}`");
@@ -74,12 +74,12 @@ pub(super) fn check(headers: &HeaderMap, envelope: &Envelope<'_>, snapshot: &Sna
 fn check_params(headers: &HeaderMap, all: &[Member<'_>], snapshot: &Snapshot) -> Result<(), Mismatch> {
     let name = member(all, "name").and_then(|name| as_text(name.value)).unwrap_or_default();
     let Some(position) = snapshot.registry.position(&name) else { return Ok(()) };
-    let schema = snapshot.registry.tools()[position].tool.input_schema.get();
+    let schema = &*snapshot.registry.tools()[position].tool.input_schema;
     if !schema.contains("x-mcp-header") {
         return Ok(());
     }
     let schema = serde_json::from_str(schema).unwrap_or_default();
-    let arguments = member(all, "arguments").map_or("{}", |arguments| RawValue::get(arguments.value));
+    let arguments = member(all, "arguments").map_or("{}", |arguments| arguments.value);
     let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
     for header in param_headers(&schema) {
         if sole(headers, &header.name)? != header.value(&arguments) {
@@ -106,8 +106,8 @@ pub(super) fn status(answer: &[u8]) -> StatusCode {
     }
     let code = || {
         let envelope = Envelope::parse(answer.trim_ascii_end()).ok()?;
-        let all = members(envelope.error?.get())?;
-        member(&all, "code")?.value.get().parse::<i64>().ok()
+        let all = members(envelope.error?)?;
+        member(&all, "code")?.value.parse::<i64>().ok()
     };
     match code() {
         Some(METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,

@@ -28,7 +28,7 @@ use crate::{
     session::Session,
     wire::{
         envelope::{Envelope, Kind, error_line, id_key},
-        era::{INTERNAL_ERROR, INVALID_REQUEST, LEGACY_VERSIONS, PARSE_ERROR},
+        era::{INTERNAL_ERROR, INVALID_REQUEST, LEGACY_VERSIONS},
         headers::{LAST_EVENT, SESSION, VERSION},
         outbox::{self, Outbox},
         sse, timer,
@@ -74,9 +74,7 @@ async fn post(shared: &Arc<Shared>, headers: &HeaderMap, body: &Bytes, skill: Op
     let envelope = match Envelope::parse(&line) {
         Ok(envelope) => envelope,
         Err(error) => {
-            let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(&line).is_ok();
-            let code = if is_json { INVALID_REQUEST } else { PARSE_ERROR };
-            return refused(StatusCode::BAD_REQUEST, None, code, &format!("the message cannot be read: {error}"), None);
+            return refused(StatusCode::BAD_REQUEST, None, error.code(), &error.to_string(), None);
         }
     };
     let posted = Posted { headers, line: &line, envelope: &envelope, skill };

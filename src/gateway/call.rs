@@ -239,7 +239,7 @@ fn check_arguments(call: Call<'_>, tool: &Registered) -> Result<(), ToolError> {
     }
     let message = format!("The arguments of `{}` do not fit: {}.", call.tool, wrong.join("; "));
     let mut error = ToolError::new("invalid_arguments", call.tool, message, "");
-    let schema = tool.tool.input_schema.get();
+    let schema = &*tool.tool.input_schema;
     error.hint = if schema.len() <= SCHEMA_HINT_BYTES {
         format!("Call it again with arguments that fit this schema: {schema}")
     } else {

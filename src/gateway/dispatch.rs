@@ -20,7 +20,7 @@ use crate::{
     upstream::Pool,
     wire::{
         envelope::{Envelope, Kind, error_line, id_key, result_line},
-        era::{Era, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, MODERN, PARSE_ERROR, UNSUPPORTED_VERSION},
+        era::{Era, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, MODERN, UNSUPPORTED_VERSION},
         outbox::Outbox,
         peer::Answered,
     },
@@ -217,7 +217,7 @@ impl Gateway {
     pub fn take(self: &Arc<Self>, session: &Arc<Session>, to: &Arc<Outbox>, line: &[u8]) {
         match Envelope::parse(line) {
             Ok(envelope) => self.take_parsed(session, to, line, &envelope),
-            Err(error) => refuse_unreadable(to, line, &error),
+            Err(error) => to.answer(error_line("null", error.code(), &error.to_string(), None)),
         }
     }
 
@@ -312,7 +312,7 @@ impl Gateway {
     }
 
     fn list(&self, request: &Request<'_>) {
-        if request.params.raw("cursor").is_some_and(|cursor| cursor.get() != "null") {
+        if request.params.raw("cursor").is_some_and(|cursor| cursor != "null") {
             // The list is one page, so no cursor is ours.
             return request.refuse(INVALID_PARAMS, "invalid cursor");
         }
@@ -398,10 +398,4 @@ pub(super) fn no_method(request: &Request<'_>, method: &str) {
 /// Whether the answer to such a request depends on what upstreams offer.
 pub fn needs_upstreams(method: &str) -> bool {
     !matches!(method, "initialize" | "server/discover" | "ping" | "subscriptions/listen" | "logging/setLevel")
-}
-
-fn refuse_unreadable(to: &Outbox, line: &[u8], error: &serde_json::Error) {
-    let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok();
-    let code = if is_json { INVALID_REQUEST } else { PARSE_ERROR };
-    to.answer(error_line("null", code, &format!("the message cannot be read: {error}"), None));
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 
 use super::{dispatch::Gateway, inputs::Unfinished};
@@ -11,6 +10,7 @@ use crate::{
     wire::{
         envelope::{Envelope, as_text, error_line, json_text},
         era::{Era, INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND},
+        json::items,
         peer::Finish,
         splice::{Edits, Member, member, members},
     },
@@ -56,8 +56,7 @@ impl Expected {
             text: Option<String>,
             blob: Option<String>,
         }
-        let contents =
-            member(all, "contents").and_then(|found| serde_json::from_str::<Vec<Content>>(found.value.get()).ok());
+        let contents = member(all, "contents").and_then(|found| serde_json::from_str::<Vec<Content>>(found.value).ok());
         let Some([content]) = contents.as_deref() else { return false };
         let bytes = match content {
             Content { text: Some(text), .. } => text.as_bytes().to_vec(),
@@ -73,7 +72,7 @@ impl Expected {
 fn wants_input(line: &[u8]) -> bool {
     let is_so = || {
         let envelope = Envelope::parse(line).ok()?;
-        let all = members(envelope.result?.get())?;
+        let all = members(envelope.result?)?;
         Some(as_text(member(&all, "resultType")?.value)? == "input_required")
     };
     is_so().unwrap_or(false)
@@ -105,10 +104,10 @@ impl Finishing {
         match (envelope.error, envelope.result) {
             (Some(error), _) => self.change_error(error, &mut edits)?,
             (None, Some(result)) => {
-                let all = members(result.get())?;
+                let all = members(result)?;
                 if self.expected.as_ref().is_some_and(|expected| !expected.fits(&all)) {
                     let message = "the file is not the one that its server listed: digest or size differ";
-                    return Some(error_line(envelope.id?.get(), INTERNAL_ERROR, message, None));
+                    return Some(error_line(envelope.id?, INTERNAL_ERROR, message, None));
                 }
                 self.change_result(result, &all, &mut edits);
             }
@@ -118,20 +117,20 @@ impl Finishing {
     }
 
     /// The codes for a resource that is not there differ between the eras.
-    fn change_error<'a>(&self, error: &'a RawValue, edits: &mut Edits<'a>) -> Option<()> {
-        let all = members(error.get())?;
+    fn change_error<'a>(&self, error: &'a str, edits: &mut Edits<'a>) -> Option<()> {
+        let all = members(error)?;
         let code = member(&all, "code")?.value;
-        if self.to == Era::Modern && code.get() == RESOURCE_NOT_FOUND.to_string() {
-            edits.replace(code.get(), INVALID_PARAMS.to_string());
+        if self.to == Era::Modern && code == RESOURCE_NOT_FOUND.to_string() {
+            edits.replace(code, INVALID_PARAMS.to_string());
         }
         Some(())
     }
 
-    fn change_result<'a>(&self, result: &'a RawValue, all: &[Member<'a>], edits: &mut Edits<'a>) {
+    fn change_result<'a>(&self, result: &'a str, all: &[Member<'a>], edits: &mut Edits<'a>) {
         if self.to == Era::Modern && self.from == Era::Legacy {
             let mut add = |key: &str, value: &str| {
                 if member(all, key).is_none() {
-                    edits.insert(result.get(), key, value);
+                    edits.insert(result, key, value);
                 }
             };
             add("resultType", r#""complete""#);
@@ -150,7 +149,7 @@ impl Finishing {
         let own = member(all, "taskId").map(|id| id.value);
         // In the older era the task stands in a member of its own.
         let inner = || {
-            let task = members(member(all, "task")?.value.get())?;
+            let task = members(member(all, "task")?.value)?;
             member(&task, "taskId").map(|id| id.value)
         };
         if let Some(id) = own.or_else(inner).and_then(as_text) {
@@ -164,19 +163,14 @@ impl Finishing {
             return;
         }
         for list in ["contents", "content", "messages", "resources"] {
-            let Some(items) =
-                member(all, list).and_then(|list| serde_json::from_str::<Vec<&RawValue>>(list.value.get()).ok())
-            else {
-                continue;
-            };
-            for item in items {
+            for item in member(all, list).and_then(|list| items(list.value)).unwrap_or_default() {
                 self.change_item(item, edits);
             }
         }
     }
 
-    fn change_item<'a>(&self, item: &'a RawValue, edits: &mut Edits<'a>) {
-        let Some(fields) = members(item.get()) else { return };
+    fn change_item<'a>(&self, item: &'a str, edits: &mut Edits<'a>) {
+        let Some(fields) = members(item) else { return };
         if let Some(uri) = member(&fields, "uri") {
             self.change_uri(uri.value, edits);
         }
@@ -187,14 +181,14 @@ impl Finishing {
         }
     }
 
-    fn change_uri<'a>(&self, raw: &'a RawValue, edits: &mut Edits<'a>) {
+    fn change_uri<'a>(&self, raw: &'a str, edits: &mut Edits<'a>) {
         let Some(uri) = as_text(raw) else { return };
         let exposed = match &self.renamed {
             Some((exposed, original)) if *original == uri => exposed.clone(),
             _ => self.gateway.expose_uri(self.upstream, &uri),
         };
         if exposed != uri {
-            edits.replace(raw.get(), json_text(&exposed));
+            edits.replace(raw, json_text(&exposed));
         }
     }
 }

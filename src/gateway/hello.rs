@@ -24,7 +24,7 @@ impl Gateway {
         let asked = request.params.text_of("protocolVersion").unwrap_or_default();
         let version = LEGACY_VERSIONS.iter().find(|known| **known == asked).unwrap_or(&LEGACY);
         let instructions = self.lists.instructions(&request.snapshot, &request.session.principal);
-        let capabilities = request.params.raw("capabilities").map_or("{}", |raw| raw.get());
+        let capabilities = request.params.raw("capabilities").map_or("{}", |raw| raw);
         request.session.state().initialize(Some(capabilities));
         self.pool.introduce(Era::Legacy, capabilities);
         // Put together by hand: it is the price of every session.

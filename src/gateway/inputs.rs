@@ -3,8 +3,6 @@
 
 use std::sync::Arc;
 
-use serde_json::value::RawValue;
-
 use super::{
     dispatch::{Gateway, Tries},
     upward::can,
@@ -68,36 +66,36 @@ impl Unfinished {
         }
         let broken = || "the server asks for input in a way that cannot be understood".to_owned();
         let envelope = Envelope::parse(answer).map_err(|_error| broken())?;
-        let result = envelope.result.and_then(|result| members(result.get())).ok_or_else(broken)?;
-        let questions = member(&result, "inputRequests").map_or("{}", |found| found.value.get());
+        let result = envelope.result.and_then(|result| members(result)).ok_or_else(broken)?;
+        let questions = member(&result, "inputRequests").map_or("{}", |found| found.value);
         let mut responses = Vec::new();
         for question in members(questions).ok_or_else(broken)? {
             let response = self.ask_client(question.value).await?;
-            responses.push(format!("{}:{}", question.raw_key, response.get()));
+            responses.push(format!("{}:{}", question.raw_key, response));
         }
         let state = member(&result, "requestState").map(|state| state.value);
         self.with_input(&format!("{{{}}}", responses.join(",")), state).ok_or_else(broken)
     }
 
-    async fn ask_client(&self, question: &RawValue) -> Result<Box<RawValue>, String> {
-        let all = members(question.get()).unwrap_or_default();
+    async fn ask_client(&self, question: &str) -> Result<Box<str>, String> {
+        let all = members(question).unwrap_or_default();
         let method = member(&all, "method").and_then(|method| as_text(method.value)).unwrap_or_default();
         if !can(&self.session, &method) {
             return Err(format!("the server asks for `{method}`, which the client cannot do"));
         }
-        let params = member(&all, "params").map_or("{}", |params| params.value.get());
+        let params = member(&all, "params").map_or("{}", |params| params.value);
         match self.session.client.call_over(&self.to, &method, params, CALL_TOTAL).await {
             Ok(Reply::Result(result)) => Ok(result),
-            Ok(Reply::Error(error)) => Err(format!("the client refused `{method}`: {}", error.get())),
+            Ok(Reply::Error(error)) => Err(format!("the client refused `{method}`: {}", error)),
             Err(error) => Err(format!("the client did not answer `{method}`: {error}")),
         }
     }
 
     /// The line with the answers, in place of those of a round before.
-    fn with_input(&self, responses: &str, state: Option<&RawValue>) -> Option<Vec<u8>> {
+    fn with_input(&self, responses: &str, state: Option<&str>) -> Option<Vec<u8>> {
         let text = std::str::from_utf8(&self.line).ok()?;
         let envelope = Envelope::parse(&self.line).ok()?;
-        let params = envelope.params?.get();
+        let params = envelope.params?;
         let all = members(params)?;
         let mut edits = Edits::new(params);
         edits.remove(&all, |key| ["inputResponses", "requestState"].contains(&key));
@@ -105,7 +103,7 @@ impl Unfinished {
         let mut edits = Edits::new(&without);
         edits.insert(&without, "inputResponses", responses);
         if let Some(state) = state {
-            edits.insert(&without, "requestState", state.get());
+            edits.insert(&without, "requestState", state);
         }
         let mut line = Edits::new(text);
         line.replace(params, edits.apply());

@@ -11,7 +11,7 @@ use std::{
     },
 };
 
-use serde_json::{Value, value::RawValue};
+use serde_json::Value;
 
 use super::{dispatch::Gateway, finish::Expected};
 use crate::{
@@ -19,6 +19,7 @@ use crate::{
     upstream::{Link, Offer, Offering},
     wire::{
         envelope::{as_text, json_text},
+        json::items,
         splice::{Edits, member, members},
     },
 };
@@ -105,24 +106,24 @@ impl Table {
 
 /// The entry under its exposed name; with several upstreams it says whose it is.
 fn listed(offering: Offering, offer: &Offer, exposed: &str, upstream: &str, origin: Option<&str>) -> String {
-    let text = RawValue::get(&offer.raw);
+    let text = &*offer.raw;
     let Some(all) = members(text) else { return text.to_owned() };
     let mut edits = Edits::new(text);
     if let Some(key) = member(&all, offering.key()).filter(|_| exposed != offer.key) {
-        edits.replace(key.value.get(), json_text(exposed));
+        edits.replace(key.value, json_text(exposed));
     }
     if offering == Offering::Skills
         && let Some(files) = member(&all, "resources")
-        && let Ok(files) = serde_json::from_str::<Vec<&RawValue>>(files.value.get())
+        && let Some(files) = items(files.value)
     {
-        for uri in files.iter().filter_map(|file| Some(member(&members(file.get())?, "uri")?.value)) {
-            edits.replace(uri.get(), json_text(&qualified_uri(upstream, &as_text(uri).unwrap_or_default())));
+        for uri in files.iter().filter_map(|file| Some(member(&members(file)?, "uri")?.value)) {
+            edits.replace(uri, json_text(&qualified_uri(upstream, &as_text(uri).unwrap_or_default())));
         }
     }
     if let Some(origin) = origin {
         let origin = json_text(origin);
-        match member(&all, "_meta").filter(|meta| meta.value.get().starts_with('{')) {
-            Some(meta) => edits.insert(meta.value.get(), ORIGIN, &origin),
+        match member(&all, "_meta").filter(|meta| meta.value.starts_with('{')) {
+            Some(meta) => edits.insert(meta.value, ORIGIN, &origin),
             None => edits.insert(text, "_meta", &format!(r#"{{"{ORIGIN}":{origin}}}"#)),
         }
     }
@@ -240,7 +241,7 @@ impl Gateway {
     pub(super) fn expected(&self, found: &Found) -> Option<Expected> {
         let listed = self.pool.links()[found.upstream].known(Offering::Skills)?;
         listed.iter().find_map(|offer| {
-            let entry: Value = serde_json::from_str(offer.raw.get()).ok()?;
+            let entry: Value = serde_json::from_str(&offer.raw).ok()?;
             let file = entry["resources"].as_array()?.iter().find(|file| file["uri"] == found.original.as_str())?;
             Some(Expected { digest: file["digest"].as_str()?.to_owned(), size_bytes: file["size"].as_u64()? })
         })

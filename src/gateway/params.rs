@@ -2,8 +2,6 @@
 
 use std::borrow::Cow;
 
-use serde_json::value::RawValue;
-
 use crate::wire::{
     envelope::{as_text, json_text},
     era::{META_CAPABILITIES, META_CLIENT, META_LOG_LEVEL, META_VERSION, MODERN},
@@ -40,10 +38,10 @@ pub(super) struct Rewrite<'a> {
 
 impl<'a> Params<'a> {
     /// Reads params, or any object; `None` where they are none.
-    pub(super) fn read(raw: Option<&'a RawValue>) -> Option<Self> {
-        let text = raw.map_or("{}", RawValue::get);
+    pub(super) fn read(raw: Option<&'a str>) -> Option<Self> {
+        let text = raw.unwrap_or("{}");
         let members = members(text)?;
-        let meta = member(&members, "_meta").and_then(|meta| self::members(meta.value.get())).unwrap_or_default();
+        let meta = member(&members, "_meta").and_then(|meta| self::members(meta.value)).unwrap_or_default();
         Some(Self { text, members, meta })
     }
 
@@ -55,7 +53,7 @@ impl<'a> Params<'a> {
     }
 
     /// A member as written.
-    pub(super) fn raw(&self, key: &str) -> Option<&'a RawValue> {
+    pub(super) fn raw(&self, key: &str) -> Option<&'a str> {
         member(&self.members, key).map(|found| found.value)
     }
 
@@ -80,7 +78,7 @@ impl<'a> Params<'a> {
     }
 
     /// The caller's progress token.
-    pub(super) fn token(&self) -> Option<&'a RawValue> {
+    pub(super) fn token(&self) -> Option<&'a str> {
         member(&self.meta, "progressToken").map(|found| found.value)
     }
 
@@ -89,22 +87,22 @@ impl<'a> Params<'a> {
     pub(super) fn rewritten(&self, rewrite: Rewrite<'_>, id: &str) -> String {
         let mut edits = Edits::new(self.text);
         if let Some((member, name)) = rewrite.names
-            && let Some(given) = self.raw(member).filter(|given| given.get() != name)
+            && let Some(given) = self.raw(member).filter(|given| *given != name)
         {
-            edits.replace(given.get(), name.to_owned());
+            edits.replace(given, name.to_owned());
         }
         match (self.raw("arguments"), rewrite.arguments) {
-            (Some(old), Some(new)) => edits.replace(old.get(), new.to_owned()),
+            (Some(old), Some(new)) => edits.replace(old, new.to_owned()),
             (None, Some(new)) => edits.insert(self.text, "arguments", new),
             (Some(old), None) if rewrite.strips_intent => {
-                if let Cow::Owned(new) = without_intent(old.get()) {
-                    edits.replace(old.get(), new);
+                if let Cow::Owned(new) = without_intent(old) {
+                    edits.replace(old, new);
                 }
             }
             _ => {}
         }
         if let Some(token) = self.token() {
-            edits.replace(token.get(), id.to_owned());
+            edits.replace(token, id.to_owned());
         }
         match (rewrite.from_modern, rewrite.to_modern) {
             (true, false) => {
@@ -122,10 +120,10 @@ impl<'a> Params<'a> {
         let mut own =
             vec![(META_VERSION, format!("\"{MODERN}\"")), (META_CLIENT, client), (META_CAPABILITIES, capabilities)];
         own.extend(rewrite.log_level.map(|level| (META_LOG_LEVEL, json_text(level))));
-        match self.raw("_meta").filter(|meta| meta.get().starts_with('{')) {
+        match self.raw("_meta").filter(|meta| meta.starts_with('{')) {
             Some(meta) => {
                 for (key, value) in own {
-                    edits.insert(meta.get(), key, &value);
+                    edits.insert(meta, key, &value);
                 }
             }
             None => {
@@ -162,8 +160,7 @@ mod tests {
     use super::*;
 
     fn rewritten(text: &str, rewrite: Rewrite<'_>) -> String {
-        let raw = RawValue::from_string(text.into()).unwrap();
-        Params::read(Some(&raw)).unwrap().rewritten(rewrite, "7")
+        Params::read(Some(text)).unwrap().rewritten(rewrite, "7")
     }
 
     const PLAIN: Rewrite<'_> = Rewrite {
@@ -195,12 +192,10 @@ mod tests {
             r#"{"name":"a","_meta":{"progressToken":1,"progressToken":2}}"#,
             r#"{"name":"a","_meta":{"progressToken":1,"ProgressToken":2}}"#,
         ] {
-            let raw = RawValue::from_string(text.into()).unwrap();
-            assert!(Params::read(Some(&raw)).unwrap().is_ambiguous(), "{text}");
+            assert!(Params::read(Some(text)).unwrap().is_ambiguous(), "{text}");
         }
         for text in [r#"{"name":"a","arguments":{"Name":1,"name":2},"_meta":{"k":1}}"#, "{}"] {
-            let raw = RawValue::from_string(text.into()).unwrap();
-            assert!(!Params::read(Some(&raw)).unwrap().is_ambiguous(), "{text}");
+            assert!(!Params::read(Some(text)).unwrap().is_ambiguous(), "{text}");
         }
     }
 

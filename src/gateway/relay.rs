@@ -81,7 +81,7 @@ impl Gateway {
 
     /// Lists what all upstreams have, as one page.
     fn list_offering(self: &Arc<Self>, request: &Request<'_>, offering: Offering) {
-        if request.params.raw("cursor").is_some_and(|cursor| cursor.get() != "null") {
+        if request.params.raw("cursor").is_some_and(|cursor| cursor != "null") {
             return request.refuse(INVALID_PARAMS, "invalid cursor");
         }
         if !request.has_waited() {
@@ -164,7 +164,7 @@ impl Gateway {
     /// A completion is about an argument of a prompt or of a template.
     fn complete(self: &Arc<Self>, request: &Request<'_>) {
         let reference = request.params.raw("ref");
-        let all = reference.and_then(|reference| members(reference.get())).unwrap_or_default();
+        let all = reference.and_then(|reference| members(reference)).unwrap_or_default();
         let (Some(reference), Some((key, named))) =
             (reference, ["name", "uri"].iter().find_map(|key| Some((*key, member(&all, key)?.value))))
         else {
@@ -181,9 +181,9 @@ impl Gateway {
         if self.pool.links()[found.upstream].capabilities().said.get("completions").is_none() {
             return request.answer(json!({"completion": {"values": [], "total": 0, "hasMore": false}}));
         }
-        let mut edits = Edits::new(reference.get());
+        let mut edits = Edits::new(reference);
         if found.original != exposed {
-            edits.replace(named.get(), json_text(&found.original));
+            edits.replace(named, json_text(&found.original));
         }
         let value = edits.apply();
         self.about(request, "completion/complete", Target { member: "ref", value, exposed, found });
@@ -395,7 +395,7 @@ impl Gateway {
             label,
             form,
             takes_log: request.era == Era::Legacy || request.params.meta_text(META_LOG_LEVEL).is_some(),
-            token: request.params.token().map(|token| token.get().into()),
+            token: request.params.token().map(|token| token.into()),
             is_repeatable,
             finish: finishing.into_finish(),
             idle,

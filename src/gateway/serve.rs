@@ -80,7 +80,7 @@ impl Gateway {
                     return early.push_back((id_key(id), line.to_owned()));
                 }
                 Kind::Notification { method: "notifications/cancelled" } => {
-                    let all = envelope.params.and_then(|params| members(params.get())).unwrap_or_default();
+                    let all = envelope.params.and_then(|params| members(params)).unwrap_or_default();
                     let id = member(&all, "requestId").map(|found| id_key(found.value));
                     early.retain(|(held, _)| Some(held) != id.as_ref());
                 }

@@ -16,7 +16,7 @@ const ARMS: usize = 8;
 
 /// Returns `exposed(a: string, b?: 1|2) — first sentence`, required parameters first.
 pub fn signature(exposed: &str, tool: &Tool) -> String {
-    let schema: Value = serde_json::from_str(tool.input_schema.get()).unwrap_or_default();
+    let schema: Value = serde_json::from_str(&tool.input_schema).unwrap_or_default();
     let parameters = parameters(&schema);
     let sentence = crate::model::tool::first_sentence(&tool.description, SENTENCE_CHARS);
     let separator = if sentence.is_empty() { "" } else { " — " };
@@ -104,7 +104,7 @@ fn values_of<'a>(values: impl ExactSizeIterator<Item = &'a Value>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{json, value::to_raw_value};
+    use serde_json::json;
 
     use super::*;
     use crate::model::{name::ToolName, tool::Effect};
@@ -112,8 +112,8 @@ mod tests {
     fn of(schema: Value) -> String {
         let tool = Tool {
             name: ToolName::new("t"),
-            definition: to_raw_value(&json!({})).unwrap(),
-            input_schema: to_raw_value(&schema).unwrap(),
+            definition: "{}".into(),
+            input_schema: schema.to_string().into(),
             description: "Does one useful thing. And more.".into(),
             effect: Effect::Read,
             repeatable: true,

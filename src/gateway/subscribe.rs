@@ -24,7 +24,7 @@ const LISTS: [&str; 2] = ["promptsListChanged", "resourcesListChanged"];
 impl Gateway {
     /// Acknowledges at once, whatever upstreams do; the stream stays open until the client closes it.
     pub(super) fn listen(self: &Arc<Self>, request: &Request<'_>) {
-        let wanted = request.params.raw("notifications").map_or("{}", |raw| raw.get());
+        let wanted = request.params.raw("notifications").map_or("{}", |raw| raw);
         let wanted: Value = serde_json::from_str(wanted).unwrap_or_default();
         let wants = |name: &str| wanted[name].as_bool() == Some(true);
         let uris = wanted["resourceSubscriptions"].as_array();

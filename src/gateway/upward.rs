@@ -38,10 +38,10 @@ impl Clients for Gateway {
                 if pass_question(link, &session, &to, message) {
                     return;
                 }
-                error_line(id.get(), INTERNAL_ERROR, "the client is gone", None)
+                error_line(id, INTERNAL_ERROR, "the client is gone", None)
             }
-            Some(_) => error_line(id.get(), METHOD_NOT_FOUND, "the client cannot do this", None),
-            None => error_line(id.get(), METHOD_NOT_FOUND, "there is no single client that this could be for", None),
+            Some(_) => error_line(id, METHOD_NOT_FOUND, "the client cannot do this", None),
+            None => error_line(id, METHOD_NOT_FOUND, "there is no single client that this could be for", None),
         };
         debug!(upstream = %link.name(), method, "what the upstream asks is not passed on");
         message.peer.outbox().push(refusal).ok();
@@ -199,23 +199,23 @@ impl Gateway {
 
     fn resource_updated(&self, link: &Arc<Link>, message: &Message<'_>) {
         let Some(params) = message.envelope.params else { return };
-        let all = members(params.get()).unwrap_or_default();
+        let all = members(params).unwrap_or_default();
         let Some(uri) = member(&all, "uri") else { return };
         let original = crate::wire::envelope::as_text(uri.value).unwrap_or_default();
         let upstream = link.index();
         let exposed = self.expose_uri(upstream, &original);
         let line = |subscription: Option<&str>| {
-            let mut edits = Edits::new(params.get());
+            let mut edits = Edits::new(params);
             if exposed != original {
-                edits.replace(uri.value.get(), json_text(&exposed));
+                edits.replace(uri.value, json_text(&exposed));
             }
             let meta = member(&all, "_meta");
             match (subscription, meta) {
                 // The upstream's own subscription is between it and us.
                 (None, Some(_)) => edits.remove(&all, |key| key == "_meta"),
-                (Some(id), Some(meta)) => edits.replace(meta.value.get(), format!(r#"{{"{META_SUBSCRIPTION}":{id}}}"#)),
+                (Some(id), Some(meta)) => edits.replace(meta.value, format!(r#"{{"{META_SUBSCRIPTION}":{id}}}"#)),
                 (Some(id), None) => {
-                    edits.insert(params.get(), "_meta", &format!(r#"{{"{META_SUBSCRIPTION}":{id}}}"#));
+                    edits.insert(params, "_meta", &format!(r#"{{"{META_SUBSCRIPTION}":{id}}}"#));
                 }
                 (None, None) => {}
             }
@@ -238,7 +238,7 @@ impl Gateway {
 
     /// An upstream takes back what it asked.
     fn question_cancelled(&self, message: &Message<'_>) {
-        let all = message.envelope.params.and_then(|params| members(params.get())).unwrap_or_default();
+        let all = message.envelope.params.and_then(|params| members(params)).unwrap_or_default();
         let Some(id) = member(&all, "requestId").map(|found| id_key(found.value)) else { return };
         let reason = member(&all, "reason").map(|found| found.value);
         for session in self.sessions() {
@@ -274,7 +274,7 @@ fn unasked(session: &Arc<Session>) -> Caller {
 }
 
 fn parsed(envelope: &Envelope<'_>) -> Value {
-    envelope.params.and_then(|params| serde_json::from_str(params.get()).ok()).unwrap_or_default()
+    envelope.params.and_then(|params| serde_json::from_str(params).ok()).unwrap_or_default()
 }
 
 /// Whether the client of a session said that it answers such questions. Those that we know nothing of are its own matter.
@@ -294,8 +294,8 @@ pub(super) fn can(session: &Session, method: &str) -> bool {
 /// Asks a client for an upstream; says whether that could be sent.
 fn pass_question(link: &Link, session: &Session, to: &Outbox, message: &Message<'_>) -> bool {
     let (Some(id), Ok(text)) = (message.envelope.id, std::str::from_utf8(message.line)) else { return false };
-    let all = message.envelope.params.and_then(|params| members(params.get())).unwrap_or_default();
-    let meta = member(&all, "_meta").and_then(|meta| members(meta.value.get())).unwrap_or_default();
+    let all = message.envelope.params.and_then(|params| members(params)).unwrap_or_default();
+    let meta = member(&all, "_meta").and_then(|meta| members(meta.value)).unwrap_or_default();
     let token = member(&meta, "progressToken").map(|token| token.value);
     let now = Instant::now();
     let most = link.config().call_total;
@@ -306,7 +306,7 @@ fn pass_question(link: &Link, session: &Session, to: &Outbox, message: &Message<
         label: message.envelope.method.as_deref().unwrap_or_default().into(),
         form: Form::Error,
         takes_log: false,
-        token: token.map(|token| token.get().into()),
+        token: token.map(|token| token.into()),
         is_repeatable: false,
         finish: None,
         // It waits for a person.
@@ -316,9 +316,9 @@ fn pass_question(link: &Link, session: &Session, to: &Outbox, message: &Message<
     };
     let line = |own: &str| {
         let mut edits = Edits::new(text);
-        edits.replace(id.get(), own.to_owned());
+        edits.replace(id, own.to_owned());
         if let Some(token) = token {
-            edits.replace(token.get(), own.to_owned());
+            edits.replace(token, own.to_owned());
         }
         edits.apply().into_bytes()
     };

@@ -1,7 +1,5 @@
 //! One upstream tool: its definition as it came, and the few fields that the gate reads. Must not know how it got here.
 
-use serde_json::value::RawValue;
-
 use super::name::ToolName;
 
 /// What calling a tool may do, by its own annotations. Hints, so never a reason to open something.
@@ -30,9 +28,9 @@ pub struct Tool {
     /// The upstream's own name; what goes on the wire.
     pub name: ToolName,
     /// The whole definition, as JSON, with the upstream's own name in it.
-    pub definition: Box<RawValue>,
+    pub definition: Box<str>,
     /// The input schema within it.
-    pub input_schema: Box<RawValue>,
+    pub input_schema: Box<str>,
     /// Empty where the upstream gave none.
     pub description: String,
     /// By the tool's annotations.
@@ -46,7 +44,7 @@ pub struct Tool {
 impl Tool {
     /// Tokens of the definition, estimated (see [`estimate_tokens`]).
     pub fn tokens(&self) -> usize {
-        estimate_tokens(self.definition.get())
+        estimate_tokens(&self.definition)
     }
 
     /// The first sentence of the description, at most 160 characters.

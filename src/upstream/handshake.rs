@@ -6,7 +6,7 @@
 use std::{sync::Arc, time::Duration};
 
 use serde::Deserialize;
-use serde_json::{Value, value::RawValue};
+use serde_json::Value;
 use tokio::{sync::watch, time::timeout};
 
 use super::offers::Capabilities;
@@ -179,7 +179,7 @@ fn discovered(answer: Result<Reply, CallError>) -> Result<Option<Hello>, Handsha
     }
     let answer = answer.map_err(|source| HandshakeError::Call { method: "server/discover", source })?;
     let Reply::Result(raw) = answer else { return Ok(None) };
-    let Ok(said) = serde_json::from_str::<Introduction>(raw.get()) else { return Ok(None) };
+    let Ok(said) = serde_json::from_str::<Introduction>(&raw) else { return Ok(None) };
     let is_modern = said.supported_versions.iter().any(|version| version == MODERN);
     Ok(is_modern.then(|| hello(Era::Modern, said)))
 }
@@ -200,7 +200,7 @@ async fn initialize(
         Reply::Result(raw) => raw,
         Reply::Error(error) => return Err(HandshakeError::Refused(error_text(&error))),
     };
-    let said: Introduction = serde_json::from_str(raw.get()).map_err(|_shape| HandshakeError::Shape("initialize"))?;
+    let said: Introduction = serde_json::from_str(&raw).map_err(|_shape| HandshakeError::Shape("initialize"))?;
     match &said.protocol_version {
         Some(version) if LEGACY_VERSIONS.contains(&version.as_str()) => {}
         Some(version) => return Err(HandshakeError::Version(version.clone())),
@@ -253,8 +253,8 @@ pub(super) fn params(era: Era, member: Option<&str>) -> String {
 }
 
 /// An error object in one line.
-pub(super) fn error_text(error: &RawValue) -> String {
-    let read: RpcError = serde_json::from_str(error.get()).unwrap_or_default();
+pub(super) fn error_text(error: &str) -> String {
+    let read: RpcError = serde_json::from_str(error).unwrap_or_default();
     let era = if MODERN_CODES.contains(&read.code) { ", as a modern server does" } else { "" };
     format!("{} ({}{era})", read.message, read.code)
 }

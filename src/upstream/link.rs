@@ -465,9 +465,9 @@ fn pause(n_failures: u32, was_ready: bool) -> Duration {
 
 /// The tools some of whose arguments headers repeat.
 fn annotated(tools: &[Arc<Tool>]) -> HashMap<String, Vec<ParamHeader>> {
-    let is_annotated = |tool: &&Arc<Tool>| tool.input_schema.get().contains("x-mcp-header");
+    let is_annotated = |tool: &&Arc<Tool>| tool.input_schema.contains("x-mcp-header");
     let headers = |tool: &Arc<Tool>| {
-        let schema = serde_json::from_str(tool.input_schema.get()).unwrap_or_default();
+        let schema = serde_json::from_str(&tool.input_schema).unwrap_or_default();
         (tool.name.as_str().to_owned(), param_headers(&schema))
     };
     tools.iter().filter(is_annotated).map(headers).collect()

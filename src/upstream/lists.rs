@@ -6,8 +6,6 @@ use std::{
     sync::Arc,
 };
 
-use serde_json::value::RawValue;
-
 use super::{
     handshake::{Hello, params},
     salvage::{Salvaged, salvage},
@@ -22,6 +20,7 @@ use crate::{
     wire::{
         envelope::{as_text, json_text},
         era::Era,
+        json::items,
         peer::{CallError, Peer, Reply},
         splice::{member, members},
     },
@@ -58,7 +57,7 @@ pub(super) async fn walk(
     era: Era,
     method: &str,
     member: &str,
-    mut take: impl FnMut(&RawValue) -> bool,
+    mut take: impl FnMut(&str) -> bool,
 ) -> Result<Option<String>, ListError> {
     let mut seen = HashSet::new();
     let mut cursor: Option<String> = None;
@@ -69,9 +68,8 @@ pub(super) async fn walk(
             Err(error) if number == 1 => return Err(error),
             Err(error) => return Ok(Some(format!("page {number} failed, what came before it is kept: {error}"))),
         };
-        let all = members(page.get()).ok_or(ListError::Shape)?;
-        let entries =
-            self::member(&all, member).and_then(|found| serde_json::from_str::<Vec<&RawValue>>(found.value.get()).ok());
+        let all = members(&page).ok_or(ListError::Shape)?;
+        let entries = self::member(&all, member).and_then(|found| items(found.value));
         let Some(entries) = entries else {
             return if number == 1 { Err(ListError::Shape) } else { Ok(Some(format!("page {number} has no list"))) };
         };
@@ -95,7 +93,7 @@ pub(super) async fn walk(
     Ok(Some(format!("it has over {LIST_PAGES} pages; the rest is left out")))
 }
 
-async fn fetch(peer: &Peer, era: Era, method: &str, cursor: Option<&str>) -> Result<Box<RawValue>, ListError> {
+async fn fetch(peer: &Peer, era: Era, method: &str, cursor: Option<&str>) -> Result<Box<str>, ListError> {
     let cursor = cursor.map(|cursor| format!(r#""cursor":{}"#, json_text(cursor)));
     match peer.call(method, &params(era, cursor.as_deref()), LIST_PAGE).await? {
         Reply::Result(raw) => Ok(raw),
@@ -126,7 +124,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn add(&mut self, raw: &RawValue) {
+    fn add(&mut self, raw: &str) {
         self.n_entries += 1;
         let upstream = self.upstream;
         match salvage(raw) {

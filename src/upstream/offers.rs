@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, PoisonError},
 };
 
-use serde_json::{Value, value::RawValue};
+use serde_json::Value;
 use tracing::warn;
 
 use super::{link::Link, lists::walk};
@@ -39,7 +39,7 @@ pub struct Offer {
     /// As the upstream calls it.
     pub key: String,
     /// The entry, as it came.
-    pub raw: Box<RawValue>,
+    pub raw: Box<str>,
 }
 
 impl Offering {
@@ -136,10 +136,10 @@ impl Link {
         let mut offers = Vec::new();
         let mut seen = HashSet::new();
         let walked = walk(&peer, self.era(), offering.method(), offering.member(), |raw| {
-            let all = members(raw.get()).unwrap_or_default();
+            let all = members(raw).unwrap_or_default();
             let key = member(&all, offering.key()).and_then(|key| as_text(key.value)).map(|key| key.into_owned());
             let Some(key) = key.filter(|key| seen.insert(key.clone())) else { return false };
-            offers.push(Offer { key, raw: raw.to_owned() });
+            offers.push(Offer { key, raw: raw.into() });
             true
         });
         match tokio::time::timeout(OFFER_WAIT, walked).await {

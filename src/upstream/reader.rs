@@ -64,7 +64,7 @@ impl Link {
                     clients.told(self, &message);
                 }
             }
-            Kind::Request { id, method: "ping" } => drop(peer.outbox().push(result_line(id.get(), "{}"))),
+            Kind::Request { id, method: "ping" } => drop(peer.outbox().push(result_line(id, "{}"))),
             Kind::Request { .. } => {
                 if let Some(clients) = self.shared.clients.get() {
                     clients.asked(self, &message);

@@ -99,7 +99,7 @@ impl Remote {
             }
             let Ok(envelope) = Envelope::parse(&line) else { continue };
             let outline = self.client.outline(&envelope);
-            let id = envelope.id.and_then(|id| id.get().parse::<u64>().ok()).filter(|_| envelope.method.is_some());
+            let id = envelope.id.and_then(|id| id.parse::<u64>().ok()).filter(|_| envelope.method.is_some());
             match (envelope.kind(), id) {
                 (Kind::Notification { method: "notifications/initialized" }, _) => {
                     self.clone().post(None, line.into(), outline).await;
@@ -191,7 +191,7 @@ impl Deliver for Taker<'_> {
 }
 
 fn cancelled_id(envelope: &Envelope<'_>) -> Option<u64> {
-    let all = members(envelope.params?.get())?;
+    let all = members(envelope.params?)?;
     let id = member(&all, "requestId")?.value;
-    id.get().parse().ok().or_else(|| as_text(id)?.parse().ok())
+    id.parse().ok().or_else(|| as_text(id)?.parse().ok())
 }

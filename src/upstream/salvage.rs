@@ -1,7 +1,6 @@
 //! A tool definition as it came → one that clients and model APIs take. One malformed tool costs itself and no other;
 //! everything that is right passes byte by byte.
 
-use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 
 use crate::{
@@ -29,8 +28,8 @@ const TYPES: &[(&str, char)] =
     &[("title", '"'), ("description", '"'), ("annotations", '{'), ("_meta", '{'), ("execution", '{'), ("icons", '[')];
 
 /// Reads one entry of `tools/list`.
-pub(super) fn salvage(raw: &RawValue) -> Salvaged {
-    let text = raw.get();
+pub(super) fn salvage(raw: &str) -> Salvaged {
+    let text = raw;
     let Some(all) = members(text) else { return Salvaged::Dropped(None, "it is not an object") };
     let Some(name) = member(&all, "name").and_then(|name| as_text(name.value)).filter(|name| !name.is_empty()) else {
         return Salvaged::Dropped(None, "it has no name");
@@ -55,7 +54,7 @@ pub(super) fn salvage(raw: &RawValue) -> Salvaged {
 fn without_wrong_members(text: &str, all: &[Member<'_>], notes: &mut Vec<String>) -> String {
     let is_wrong = |key: &str| {
         let wanted = TYPES.iter().find(|(known, _)| *known == key);
-        wanted.is_some_and(|(_, first)| member(all, key).is_some_and(|found| !found.value.get().starts_with(*first)))
+        wanted.is_some_and(|(_, first)| member(all, key).is_some_and(|found| !found.value.starts_with(*first)))
             || (key == "outputSchema" && has_other_root(all))
     };
     let wrong: Vec<&str> = all.iter().map(|found| &*found.key).filter(|key| is_wrong(key)).collect();
@@ -76,7 +75,7 @@ fn without(object: &str, is_out: impl Fn(&str) -> bool) -> String {
 /// Whether the output schema is no schema of an object.
 fn has_other_root(all: &[Member<'_>]) -> bool {
     let Some(output) = member(all, "outputSchema") else { return false };
-    let Some(fields) = members(output.value.get()) else { return true };
+    let Some(fields) = members(output.value) else { return true };
     member(&fields, "type").is_some_and(|kind| as_text(kind.value).as_deref() != Some("object"))
 }
 
@@ -88,18 +87,17 @@ fn with_input_schema(text: &str, notes: &mut Vec<String>) -> Result<String, &'st
         edits.insert(text, "inputSchema", r#"{"type":"object"}"#);
         return Ok(edits.apply());
     };
-    let mended = mended_schema(schema.value.get(), notes)?;
-    if mended == schema.value.get() {
+    let mended = mended_schema(schema.value, notes)?;
+    if mended == schema.value {
         return Ok(text.to_owned());
     }
-    edits.replace(schema.value.get(), mended);
+    edits.replace(schema.value, mended);
     Ok(edits.apply())
 }
 
 fn mended_schema(schema: &str, notes: &mut Vec<String>) -> Result<String, &'static str> {
     let Some(fields) = members(schema) else { return Err("its inputSchema is not an object") };
-    let is_other =
-        |key: &str, first: char| member(&fields, key).is_some_and(|found| !found.value.get().starts_with(first));
+    let is_other = |key: &str, first: char| member(&fields, key).is_some_and(|found| !found.value.starts_with(first));
     // PHP writes an empty map as `[]`, Go an empty list as `null`.
     let is_wrong = |key: &str| (key == "properties" && is_other(key, '{')) || (key == "required" && is_other(key, '['));
     if let Some(wrong) = fields.iter().find(|found| is_wrong(&found.key)) {
@@ -110,8 +108,8 @@ fn mended_schema(schema: &str, notes: &mut Vec<String>) -> Result<String, &'stat
     match member(&fields, "type") {
         None => edits.insert(schema, "type", r#""object""#),
         Some(kind) if as_text(kind.value).as_deref() == Some("object") => return Ok(schema.to_owned()),
-        Some(kind) if kind.value.get().starts_with('[') && kind.value.get().contains(r#""object""#) => {
-            edits.replace(kind.value.get(), r#""object""#);
+        Some(kind) if kind.value.starts_with('[') && kind.value.contains(r#""object""#) => {
+            edits.replace(kind.value, r#""object""#);
         }
         Some(_) => return Err("its inputSchema describes no object"),
     }
@@ -121,7 +119,7 @@ fn mended_schema(schema: &str, notes: &mut Vec<String>) -> Result<String, &'stat
 
 fn with_output_type(text: &str, notes: &mut Vec<String>) -> String {
     let all = members(text).unwrap_or_default();
-    let output = member(&all, "outputSchema").map(|output| output.value.get());
+    let output = member(&all, "outputSchema").map(|output| output.value);
     let lacks_type = |schema: &&str| members(schema).is_some_and(|fields| member(&fields, "type").is_none());
     let Some(output) = output.filter(lacks_type) else { return text.to_owned() };
     notes.push("outputSchema got the type object".into());
@@ -131,17 +129,24 @@ fn with_output_type(text: &str, notes: &mut Vec<String>) -> String {
 }
 
 fn tool(name: &str, definition: String) -> Option<Tool> {
-    let definition = RawValue::from_string(definition).ok()?;
-    let all = members(definition.get())?;
-    let input_schema = member(&all, "inputSchema")?.value.to_owned();
+    let all = members(&definition)?;
+    let input_schema = member(&all, "inputSchema")?.value.into();
     let description =
         member(&all, "description").and_then(|found| as_text(found.value)).unwrap_or_default().into_owned();
-    let annotations = member(&all, "annotations").and_then(|found| members(found.value.get())).unwrap_or_default();
-    let hint = |key: &str| member(&annotations, key).is_some_and(|found| found.value.get() == "true");
+    let annotations = member(&all, "annotations").and_then(|found| members(found.value)).unwrap_or_default();
+    let hint = |key: &str| member(&annotations, key).is_some_and(|found| found.value == "true");
     let effect = if hint("readOnlyHint") { Effect::Read } else { Effect::Write };
-    let digest = data_encoding::HEXLOWER.encode(&Sha256::digest(definition.get()));
+    let digest = data_encoding::HEXLOWER.encode(&Sha256::digest(&definition));
     let repeatable = effect == Effect::Read || hint("idempotentHint");
-    Some(Tool { name: ToolName::new(name), input_schema, description, effect, repeatable, digest, definition })
+    Some(Tool {
+        name: ToolName::new(name),
+        input_schema,
+        description,
+        effect,
+        repeatable,
+        digest,
+        definition: definition.into(),
+    })
 }
 
 #[cfg(test)]
@@ -149,8 +154,8 @@ mod tests {
     use super::*;
 
     fn outcome(text: &str) -> String {
-        match salvage(&RawValue::from_string(text.into()).unwrap()) {
-            Salvaged::Used(tool, note) => format!("{} | {}", tool.definition.get(), note.unwrap_or_default()),
+        match salvage(text) {
+            Salvaged::Used(tool, note) => format!("{} | {}", tool.definition, note.unwrap_or_default()),
             Salvaged::Dropped(name, reason) => format!("{} dropped: {reason}", name.unwrap_or_default()),
         }
     }
@@ -209,7 +214,7 @@ mod tests {
             ("{}", Effect::Write, false),
         ] {
             let text = format!(r#"{{"name":"a","inputSchema":{{"type":"object"}},"annotations":{annotations}}}"#);
-            let Salvaged::Used(tool, None) = salvage(&RawValue::from_string(text).unwrap()) else { panic!("used") };
+            let Salvaged::Used(tool, None) = salvage(&text) else { panic!("used") };
             assert_eq!((tool.effect, tool.repeatable), (effect, repeatable), "{annotations}");
         }
     }

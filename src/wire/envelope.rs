@@ -2,27 +2,36 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Deserializer};
-use serde_json::value::RawValue;
+pub use super::json::as_text;
+use super::{
+    era::{INVALID_REQUEST, PARSE_ERROR},
+    json::each_member,
+};
 
-/// One message, borrowed from its line.
-#[derive(Debug, Deserialize)]
+/// One message, borrowed from its line. All members are JSON as written.
+#[derive(Debug)]
 pub struct Envelope<'a> {
-    /// As written; `null` counts as absent.
-    #[serde(borrow, default)]
-    pub id: Option<&'a RawValue>,
-    /// Of requests and notifications.
-    #[serde(borrow, default, deserialize_with = "text")]
+    /// `null` counts as absent.
+    pub id: Option<&'a str>,
+    /// Of requests and notifications, unescaped.
     pub method: Option<Cow<'a, str>>,
     /// Of requests and notifications; `null` counts as absent.
-    #[serde(borrow, default)]
-    pub params: Option<&'a RawValue>,
+    pub params: Option<&'a str>,
     /// Of answers; may be `null`.
-    #[serde(borrow, default, deserialize_with = "present")]
-    pub result: Option<&'a RawValue>,
+    pub result: Option<&'a str>,
     /// Of answers.
-    #[serde(borrow, default, deserialize_with = "present")]
-    pub error: Option<&'a RawValue>,
+    pub error: Option<&'a str>,
+}
+
+/// Why a line is no message.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unreadable {
+    /// It is no JSON, or not in UTF-8; with the reason.
+    #[error("the message cannot be read: {0}")]
+    NoJson(String),
+    /// It is JSON of another shape.
+    #[error("the message cannot be read: {0}")]
+    OtherShape(&'static str),
 }
 
 /// What a message is, by the members it has.
@@ -31,7 +40,7 @@ pub enum Kind<'a> {
     /// Wants an answer under this id.
     Request {
         /// As written.
-        id: &'a RawValue,
+        id: &'a str,
         /// What is asked.
         method: &'a str,
     },
@@ -43,7 +52,7 @@ pub enum Kind<'a> {
     /// Answers a request of ours.
     Response {
         /// As written.
-        id: &'a RawValue,
+        id: &'a str,
     },
     /// JSON, but no message.
     Noise,
@@ -54,14 +63,29 @@ impl<'a> Envelope<'a> {
     ///
     /// # Errors
     /// The line is not one JSON object in UTF-8, or a member of the envelope stands twice or has the wrong type.
-    pub fn parse(line: &'a [u8]) -> Result<Self, serde_json::Error> {
-        // Serde would take a list as a structure's members in their order.
-        if line.trim_ascii_start().first() == Some(&b'[') {
-            return Err(serde::de::Error::custom("batches are not served"));
+    pub fn parse(line: &'a [u8]) -> Result<Self, Unreadable> {
+        let text = std::str::from_utf8(line).map_err(|error| Unreadable::NoJson(error.to_string()))?;
+        const NAMES: [&str; 5] = ["id", "method", "params", "result", "error"];
+        let mut found = [None; 5];
+        let mut is_repeated = false;
+        let read = each_member(text, |key, _, value| {
+            if let Some(position) = NAMES.iter().position(|name| *name == key) {
+                is_repeated |= found[position].replace(value).is_some();
+            }
+        });
+        if read.is_none() {
+            return Err(Unreadable::of(text));
         }
-        // Checked as a whole, bodies need no check of their own.
-        let text = std::str::from_utf8(line).map_err(serde::de::Error::custom)?;
-        serde_json::from_str(text)
+        if is_repeated {
+            return Err(Unreadable::OtherShape("a member of the message stands twice"));
+        }
+        let [id, method, params, result, error] = found;
+        let is_present = |value: &&str| *value != "null";
+        let method = match method.map(as_text) {
+            Some(None) => return Err(Unreadable::OtherShape("the method is no text")),
+            method => method.flatten(),
+        };
+        Ok(Self { id: id.filter(is_present), method, params: params.filter(is_present), result, error })
     }
 
     /// Says what the message is.
@@ -75,31 +99,30 @@ impl<'a> Envelope<'a> {
     }
 }
 
-/// Tells an absent member from one that is `null`.
-fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
-    <&RawValue>::deserialize(deserializer).map(Some)
-}
-
-/// Borrows a text where it holds no escapes.
-fn text<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cow<'a, str>>, D::Error> {
-    let raw = <&RawValue>::deserialize(deserializer)?;
-    as_text(raw).map(Some).ok_or_else(|| serde::de::Error::custom("not a text"))
-}
-
-/// Reads a JSON string without copying where it holds no escapes; `None` where `raw` is no string.
-pub fn as_text(raw: &RawValue) -> Option<Cow<'_, str>> {
-    let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
-    if !inner.contains('\\') {
-        return Some(inner.into());
+impl Unreadable {
+    /// The JSON-RPC code that says so.
+    pub fn code(&self) -> i64 {
+        match self {
+            Self::NoJson(_) => PARSE_ERROR,
+            Self::OtherShape(_) => INVALID_REQUEST,
+        }
     }
-    serde_json::from_str(raw.get()).ok().map(Cow::Owned)
+
+    /// Why `text` is no object.
+    fn of(text: &str) -> Self {
+        match serde_json::from_str::<serde::de::IgnoredAny>(text) {
+            Err(error) => Self::NoJson(error.to_string()),
+            Ok(_) if text.trim_start().starts_with('[') => Self::OtherShape("batches are not served"),
+            Ok(_) => Self::OtherShape("it is no object whose members all have names"),
+        }
+    }
 }
 
 /// The same id in the same bytes: texts without needless escapes, numbers as written.
-pub fn id_key(id: &RawValue) -> Box<str> {
+pub fn id_key(id: &str) -> Box<str> {
     match as_text(id) {
         Some(text @ Cow::Owned(_)) => json_text(&text).into(),
-        _ => id.get().into(),
+        _ => id.into(),
     }
 }
 
@@ -157,9 +180,9 @@ mod tests {
 
     fn kind_of(line: &str) -> String {
         match Envelope::parse(line.as_bytes()).as_ref().map(Envelope::kind) {
-            Ok(Kind::Request { id, method }) => format!("request {} {method}", id.get()),
+            Ok(Kind::Request { id, method }) => format!("request {id} {method}"),
             Ok(Kind::Notification { method }) => format!("notification {method}"),
-            Ok(Kind::Response { id }) => format!("response {}", id.get()),
+            Ok(Kind::Response { id }) => format!("response {id}"),
             Ok(Kind::Noise) => "noise".into(),
             Err(_) => "unreadable".into(),
         }
@@ -192,14 +215,13 @@ mod tests {
         for body in [r#""\ud800""#, "1e400", "18446744073709551616", &deep] {
             let line = format!(r#"{{"id":1,"result":{body}}}"#);
             let envelope = Envelope::parse(line.as_bytes()).unwrap();
-            assert_eq!(envelope.result.unwrap().get(), body);
+            assert_eq!(envelope.result.unwrap(), body);
         }
     }
 
     #[test]
     fn ids_that_mean_the_same_have_one_key() {
-        let raw = |text: &str| RawValue::from_string(text.into()).unwrap();
-        assert_eq!(id_key(&raw(r#""\u0061""#)), id_key(&raw(r#""a""#)));
-        assert_ne!(id_key(&raw("1")), id_key(&raw(r#""1""#)));
+        assert_eq!(id_key(r#""\u0061""#), id_key(r#""a""#));
+        assert_ne!(id_key("1"), id_key(r#""1""#));
     }
 }

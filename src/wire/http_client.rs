@@ -16,11 +16,12 @@ use reqwest::{
     Response, StatusCode, Url,
     header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
 };
-use serde_json::{Value, value::RawValue};
+use serde_json::Value;
 
 use super::{
     envelope::{Envelope, as_text, notification_line},
     headers::{self, ParamHeader},
+    json::items,
     splice::{member, members},
     sse::Decoder,
     timer,
@@ -245,9 +246,9 @@ impl HttpClient {
         if self.is_legacy() {
             return outline;
         }
-        let Some(all) = envelope.params.and_then(|params| members(params.get())) else { return outline };
-        let meta = member(&all, "_meta").and_then(|meta| members(meta.value.get())).unwrap_or_default();
-        let text = |raw: &RawValue| as_text(raw).map(|text| text.into_owned());
+        let Some(all) = envelope.params.and_then(|params| members(params)) else { return outline };
+        let meta = member(&all, "_meta").and_then(|meta| members(meta.value)).unwrap_or_default();
+        let text = |raw: &str| as_text(raw).map(|text| text.into_owned());
         outline.version = member(&meta, super::era::META_VERSION).and_then(|found| text(found.value));
         let method = outline.method.as_deref().unwrap_or_default();
         let named = headers::name_member(method).and_then(|key| member(&all, key));
@@ -255,7 +256,7 @@ impl HttpClient {
         if let Some(name) = outline.name.as_ref().filter(|_| method == "tools/call")
             && let Some(annotated) = self.state().params.get(name)
             && let Some(arguments) = member(&all, "arguments")
-            && let Ok(arguments) = serde_json::from_str::<Value>(arguments.value.get())
+            && let Ok(arguments) = serde_json::from_str::<Value>(arguments.value)
         {
             let value = |header: &ParamHeader| Some((header.name.clone(), header.value(&arguments)?));
             outline.params = annotated.iter().filter_map(value).collect();
@@ -512,7 +513,7 @@ impl Deliver for LastAnswer {
 /// The revision that an answer to `initialize` agrees on.
 fn version_of(answer: &[u8]) -> Option<HeaderValue> {
     let envelope = Envelope::parse(answer).ok()?;
-    let result = members(envelope.result?.get())?;
+    let result = members(envelope.result?)?;
     as_text(member(&result, "protocolVersion")?.value)?.parse().ok()
 }
 
@@ -523,10 +524,8 @@ fn has_type(response: &Response, wanted: &str) -> bool {
 
 /// A body is a message, or (2025-03-26) a list of them.
 fn one_line_each(body: Vec<u8>) -> Vec<Vec<u8>> {
-    if body.trim_ascii_start().first() == Some(&b'[')
-        && let Ok(batch) = serde_json::from_slice::<Vec<&RawValue>>(&body)
-    {
-        return batch.into_iter().map(|message| in_one_line(message.get().into())).collect();
+    if let Some(batch) = std::str::from_utf8(&body).ok().and_then(items) {
+        return batch.into_iter().map(|message| in_one_line(message.into())).collect();
     }
     vec![in_one_line(body)]
 }

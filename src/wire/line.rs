@@ -233,8 +233,8 @@ impl TopLevel {
         match key.as_str() {
             "id" => {
                 let text = String::from_utf8_lossy(&self.value).trim().to_owned();
-                let raw = serde_json::value::RawValue::from_string(text).ok();
-                self.id = raw.filter(|raw| raw.get() != "null" && !self.is_cut).map(|raw| id_key(&raw));
+                let is_json = serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok();
+                self.id = (is_json && text != "null" && !self.is_cut).then(|| id_key(&text));
             }
             "method" => self.has_method = true,
             _ => {}

@@ -11,7 +11,6 @@ use std::{
     time::Duration,
 };
 
-use serde_json::value::RawValue;
 use tokio::{sync::oneshot, time::Instant};
 
 use super::{
@@ -92,9 +91,9 @@ impl Caller {
 #[derive(Debug)]
 pub enum Reply {
     /// The result.
-    Result(Box<RawValue>),
+    Result(Box<str>),
     /// The error object.
-    Error(Box<RawValue>),
+    Error(Box<str>),
 }
 
 /// Why a call of our own has no answer.
@@ -326,7 +325,7 @@ impl Peer {
         let ticket = envelope.id.and_then(own_id).and_then(|id| self.tickets().open.remove(&id));
         match (ticket, envelope.id) {
             (Some(Ticket::Relay(relay)), Some(id)) => {
-                let out = replaced(line, id.get(), &relay.client_id);
+                let out = replaced(line, id, &relay.client_id);
                 let finished = match relay.finish {
                     Some(Finish(finish)) => finish(out),
                     None => Some(out),
@@ -335,8 +334,8 @@ impl Peer {
             }
             (Some(Ticket::Await(sender)), _) => {
                 let reply = match (envelope.error, envelope.result) {
-                    (Some(error), _) => Reply::Error(error.to_owned()),
-                    (None, result) => Reply::Result(result.unwrap_or(RawValue::NULL).to_owned()),
+                    (Some(error), _) => Reply::Error(error.into()),
+                    (None, result) => Reply::Result(result.unwrap_or("null").into()),
                 };
                 // Whoever waited may have given up.
                 drop(sender.send(Ok(reply)));
@@ -358,19 +357,19 @@ impl Peer {
     }
 
     /// Takes a progress notification; returns where it goes, with the client's own token, if anywhere.
-    pub fn progressed(&self, line: &[u8], params: &RawValue) -> Option<(Arc<Outbox>, Vec<u8>)> {
-        let members = members(params.get())?;
+    pub fn progressed(&self, line: &[u8], params: &str) -> Option<(Arc<Outbox>, Vec<u8>)> {
+        let members = members(params)?;
         let token = member(&members, "progressToken")?.value;
         let mut tickets = self.tickets();
         let Some(Ticket::Relay(relay)) = tickets.open.get_mut(&own_id(token)?) else { return None };
         relay.expires = (Instant::now() + relay.idle).min(relay.ends);
         let theirs = relay.token.as_ref()?;
-        Some((Arc::clone(&relay.to), replaced(line, token.get(), theirs)))
+        Some((Arc::clone(&relay.to), replaced(line, token, theirs)))
     }
 
     /// Gives up the call that `session` knows as `client_id` and tells the server, with the client's `reason`. Says
     /// whether there was such a call.
-    pub fn cancel(&self, session: u64, client_id: &str, reason: Option<&RawValue>) -> bool {
+    pub fn cancel(&self, session: u64, client_id: &str, reason: Option<&str>) -> bool {
         let mut tickets = self.tickets();
         let found = tickets.open.iter().find_map(|(id, ticket)| match ticket {
             Ticket::Relay(relay) if relay.session == session && &*relay.client_id == client_id => Some(*id),
@@ -443,8 +442,8 @@ impl Peer {
         taken
     }
 
-    fn tell_cancelled(&self, id: u64, reason: Option<&RawValue>) {
-        let reason = reason.map(|reason| format!(r#","reason":{}"#, reason.get())).unwrap_or_default();
+    fn tell_cancelled(&self, id: u64, reason: Option<&str>) {
+        let reason = reason.map(|reason| format!(r#","reason":{}"#, reason)).unwrap_or_default();
         let params = format!(r#"{{"requestId":{id}{reason}}}"#);
         // A server that takes nothing more is about to be given up anyway.
         self.outbox.push(notification_line("notifications/cancelled", Some(&params))).ok();
@@ -479,8 +478,8 @@ impl Drop for Subscribed<'_> {
 }
 
 /// Ids and tokens of ours are whole numbers; some servers send them back as texts.
-fn own_id(raw: &RawValue) -> Option<u64> {
-    raw.get().parse().ok().or_else(|| as_text(raw)?.parse().ok())
+fn own_id(raw: &str) -> Option<u64> {
+    raw.parse().ok().or_else(|| as_text(raw)?.parse().ok())
 }
 
 #[cfg(test)]
@@ -519,10 +518,6 @@ mod tests {
         }
     }
 
-    fn raw(text: &str) -> Box<RawValue> {
-        RawValue::from_string(text.into()).unwrap()
-    }
-
     #[tokio::test]
     async fn an_answer_comes_back_under_the_clients_id_and_else_unchanged() {
         let (peer, client) = (Peer::new(1 << 20), Arc::new(Outbox::new(1 << 20)));
@@ -548,8 +543,8 @@ mod tests {
         for (session, id) in [(1, "7"), (2, "7")] {
             peer.relay(relay(&client, session, id), |_| b"call".into()).unwrap();
         }
-        let reason = raw(r#""enough""#);
-        assert!(peer.cancel(2, "7", Some(&reason)));
+        let reason = r#""enough""#;
+        assert!(peer.cancel(2, "7", Some(reason)));
         assert!(!peer.cancel(2, "7", None), "it is given up once");
         assert!(!peer.cancel(2, r#""7""#, None), "a text is another id");
         assert_eq!(answer(&peer, r#"{"id":2,"result":{}}"#), None);

@@ -1,9 +1,8 @@
 //! Changing a few bytes of a JSON text and leaving all others as they came.
 
-use std::{borrow::Cow, fmt, ops::Range};
+use std::{borrow::Cow, ops::Range};
 
-use serde::de::{Deserializer as _, MapAccess, Visitor};
-use serde_json::value::RawValue;
+use super::json::each_member;
 
 /// One member of a JSON object, borrowed from its text.
 #[derive(Debug)]
@@ -13,33 +12,13 @@ pub struct Member<'a> {
     /// The name as written, quotes included.
     pub raw_key: &'a str,
     /// The value as written.
-    pub value: &'a RawValue,
+    pub value: &'a str,
 }
 
 /// The members of the object `text`, in their order; `None` where it is not an object.
 pub fn members(text: &str) -> Option<Vec<Member<'_>>> {
-    struct Members;
-    impl<'de> Visitor<'de> for Members {
-        type Value = Vec<Member<'de>>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an object")
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-            let mut members = Vec::with_capacity(4);
-            while let Some((key, value)) = map.next_entry::<&'de RawValue, &'de RawValue>()? {
-                // A key with half a surrogate pair has no name that two readers would agree on.
-                let name = super::envelope::as_text(key).ok_or_else(|| serde::de::Error::custom("unreadable key"))?;
-                members.push(Member { key: name, raw_key: key.get(), value });
-            }
-            Ok(members)
-        }
-    }
-    let mut reader = serde_json::Deserializer::from_str(text);
-    let members = reader.deserialize_map(Members).ok()?;
-    // Two objects one after the other are none.
-    reader.end().ok()?;
+    let mut members = Vec::with_capacity(4);
+    each_member(text, |key, raw_key, value| members.push(Member { key, raw_key, value }))?;
     Some(members)
 }
 
@@ -86,7 +65,7 @@ impl<'a> Edits<'a> {
         let mut is_first_kept = true;
         for (index, member) in members.iter().enumerate() {
             let start = offset(self.text, member.raw_key);
-            let end = offset(self.text, member.value.get()) + member.value.get().len();
+            let end = offset(self.text, member.value) + member.value.len();
             if !is_out(&member.key) {
                 is_first_kept = false;
             } else if let (true, Some(next)) = (is_first_kept, members.get(index + 1)) {
@@ -94,7 +73,7 @@ impl<'a> Edits<'a> {
             } else if is_first_kept {
                 self.list.push((start..end, "".into()));
             } else {
-                let before = &members[index - 1].value.get();
+                let before = &members[index - 1].value;
                 self.list.push((offset(self.text, before) + before.len()..end, "".into()));
             }
         }
@@ -173,16 +152,16 @@ mod tests {
         let text = r#"{"params":{ },"b":{"x":1}}"#;
         let all = members(text).unwrap();
         let mut edits = Edits::new(text);
-        edits.insert(all[0].value.get(), "k", "1");
-        edits.insert(all[1].value.get(), "k", "true");
-        edits.insert(all[0].value.get(), "l", "2");
+        edits.insert(all[0].value, "k", "1");
+        edits.insert(all[1].value, "k", "true");
+        edits.insert(all[0].value, "l", "2");
         assert_eq!(edits.apply(), r#"{"params":{"k":1,"l":2 },"b":{"k":true,"x":1}}"#);
     }
 
     #[test]
     fn the_last_of_two_members_counts() {
         let all = members(r#"{"a":1,"\u0061":2}"#).unwrap();
-        assert_eq!(member(&all, "a").unwrap().value.get(), "2");
+        assert_eq!(member(&all, "a").unwrap().value, "2");
     }
 
     proptest! {

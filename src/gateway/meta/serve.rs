@@ -1,8 +1,8 @@
 //! Names, definitions and calls of the meta-tools, and what they have in common.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{Value, json};
 
 use super::{skill_load, skill_read_reference, skill_unload, tool_call, tool_describe};
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
         principal::Principal,
         tool::Effect,
     },
-    wire::{envelope::as_text, era::Era},
+    wire::{envelope::as_text, era::Era, splice::members},
 };
 
 /// Names that no upstream tool may have.
@@ -77,16 +77,16 @@ pub(in crate::gateway) fn call(gateway: &Arc<Gateway>, request: &Request<'_>, na
 }
 
 /// An object, also where it comes as a text or not at all; some models write arguments so.
-pub(super) fn object_of(raw: Option<&RawValue>) -> Option<Box<RawValue>> {
-    let Some(raw) = raw.filter(|raw| raw.get() != "null") else { return RawValue::from_string("{}".into()).ok() };
-    if raw.get().starts_with('{') {
-        return Some(raw.to_owned());
+pub(super) fn object_of(raw: Option<&str>) -> Option<Cow<'_, str>> {
+    let Some(raw) = raw.filter(|raw| *raw != "null") else { return Some("{}".into()) };
+    if raw.starts_with('{') {
+        return Some(raw.into());
     }
     let text = as_text(raw)?;
     if text.trim().is_empty() {
-        return RawValue::from_string("{}".into()).ok();
+        return Some("{}".into());
     }
-    RawValue::from_string(text.into_owned()).ok().filter(|raw| raw.get().trim_start().starts_with('{'))
+    members(&text).is_some().then_some(text)
 }
 
 /// The skill called `name`, or the error that says which there are.

@@ -75,7 +75,7 @@ fn load(gateway: &Gateway, request: &Request<'_>, arguments: &Params<'_>) -> Res
     if request.era == Era::Legacy {
         gateway.change_own_list(request, |state| is_new = state.unlock(&skill.name));
     }
-    let is_wanted_again = arguments.raw("again").is_some_and(|raw| raw.get() == "true");
+    let is_wanted_again = arguments.raw("again").is_some_and(|raw| raw == "true");
     let opened = opened(gateway, request, skill);
     if !is_new && !is_wanted_again {
         let text = format!(

@@ -3,7 +3,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{Value, json};
 
 use super::serve::{KeyWorth, define, object_of, text, worth};
 use crate::{
@@ -94,11 +94,8 @@ fn has_intent(object: &str) -> bool {
 
 /// The tool's arguments, as JSON: an object, a text that holds one, or, where there is no `arguments`, what stands beside.
 fn inner_arguments<'a>(arguments: &Params<'a>, has_intent: bool) -> Option<Cow<'a, str>> {
-    if let Some(raw) = arguments.raw("arguments").filter(|raw| raw.get() != "null") {
-        return match raw.get().starts_with('{') {
-            true => Some(raw.get().into()),
-            false => object_of(Some(raw)).map(|object| RawValue::get(&object).to_owned().into()),
-        };
+    if let Some(raw) = arguments.raw("arguments").filter(|raw| *raw != "null") {
+        return object_of(Some(raw));
     }
     let beside = members(arguments.text)?;
     let mut edits = Edits::new(arguments.text);
@@ -117,8 +114,7 @@ mod tests {
     use super::*;
 
     fn inner(text: &str) -> Option<String> {
-        let raw = RawValue::from_string(text.into()).unwrap();
-        let params = Params::read(Some(&raw)).unwrap();
+        let params = Params::read(Some(text)).unwrap();
         inner_arguments(&params, true).map(Cow::into_owned)
     }
 

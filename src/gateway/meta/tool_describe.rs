@@ -33,18 +33,14 @@ pub(super) fn call(gateway: &Gateway, request: &Request<'_>, arguments: &Params<
     let worth = worth(gateway, request, key.as_deref());
     let of_key = if let KeyWorth::Opens(name) = &worth { Some(name) } else { None };
     let open = open_to(request.session, request.era, of_key);
-    let limit = arguments
-        .raw("limit")
-        .and_then(|raw| raw.get().parse().ok())
-        .unwrap_or(DESCRIBE_TOOLS)
-        .clamp(1, DESCRIBE_TOOLS);
+    let limit =
+        arguments.raw("limit").and_then(|raw| raw.parse().ok()).unwrap_or(DESCRIBE_TOOLS).clamp(1, DESCRIBE_TOOLS);
     let within = match arguments.text_of("skill") {
         Some(name) => Some(skill(request, "tool_describe", &name)?.tools.clone()),
         None => None,
     };
     let is_within = |position: usize| within.as_ref().is_none_or(|tools| tools.binary_search(&position).is_ok());
-    let names: Vec<String> =
-        arguments.raw("names").and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    let names: Vec<String> = arguments.raw("names").and_then(|raw| serde_json::from_str(raw).ok()).unwrap_or_default();
     let (found, closed) = if names.is_empty() {
         let query = arguments.text_of("query").unwrap_or_default();
         (best(request, &open, &query, is_within), Vec::new())
