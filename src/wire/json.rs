@@ -4,15 +4,14 @@
 
 use std::borrow::Cow;
 
-use memchr::memchr2;
-
 /// Calls `take` with each member of the object `text`, in their order: its name unescaped, and name and value as written.
 /// `None` where `text` is no object, or has a member that two readers would call differently: half of a surrogate pair is
 /// in its name.
 pub fn each_member<'a>(text: &'a str, mut take: impl FnMut(Cow<'a, str>, &'a str, &'a str)) -> Option<()> {
-    Reader { text, at: 0, open: Vec::new() }.whole([b'{', b'}'], |reader| {
-        let raw_key = reader.key()?;
-        take(as_text(raw_key)?, raw_key, reader.value()?);
+    Reader::new(text).whole([b'{', b'}'], |reader| {
+        let raw_key = reader.part(Reader::string)?;
+        reader.colon()?;
+        take(as_text(raw_key)?, raw_key, reader.part(Reader::value)?);
         Some(())
     })
 }
@@ -20,8 +19,8 @@ pub fn each_member<'a>(text: &'a str, mut take: impl FnMut(Cow<'a, str>, &'a str
 /// The items of the list `text`, as written; `None` where it is no list.
 pub fn items(text: &str) -> Option<Vec<&str>> {
     let mut items = Vec::new();
-    Reader { text, at: 0, open: Vec::new() }.whole([b'[', b']'], |reader| {
-        items.push(reader.value()?);
+    Reader::new(text).whole([b'[', b']'], |reader| {
+        items.push(reader.part(Reader::value)?);
         Some(())
     })?;
     Some(items)
@@ -31,12 +30,25 @@ pub fn items(text: &str) -> Option<Vec<&str>> {
 /// holds half of a surrogate pair.
 pub fn as_text(raw: &str) -> Option<Cow<'_, str>> {
     let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
-    if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
+    if !inner.as_bytes().contains(&b'\\') {
         return Some(inner.into());
     }
     serde_json::from_str(raw).ok().map(Cow::Owned)
 }
 
+/// The place of the first of eight bytes that cannot stand in a string by itself: a quote, a backslash, or a control
+/// character. In a word a byte's highest bit is set by what is found, and by nothing before the first.
+fn special(bytes: [u8; 8]) -> Option<usize> {
+    const EACH: u64 = u64::MAX / 255;
+    const HIGHEST: u64 = EACH << 7;
+    let word = u64::from_le_bytes(bytes);
+    let is_below = |word: u64, least: u8| word.wrapping_sub(EACH * u64::from(least)) & !word & HIGHEST;
+    let is_byte = |byte: u8| is_below(word ^ (EACH * u64::from(byte)), 1);
+    let found = is_below(word, b' ') | is_byte(b'"') | is_byte(b'\\');
+    (found != 0).then_some(found.trailing_zeros() as usize / 8)
+}
+
+/// A place in a text. What it steps over begins there; blanks before it are for the caller.
 struct Reader<'a> {
     text: &'a str,
     at: usize,
@@ -45,6 +57,10 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    fn new(text: &'a str) -> Self {
+        Self { text, at: 0, open: Vec::new() }
+    }
+
     /// Reads the whole text as one pair of brackets, with `part` for what stands between commas.
     fn whole(&mut self, brackets: [u8; 2], mut part: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
         self.blank();
@@ -66,6 +82,13 @@ impl<'a> Reader<'a> {
         (self.at == self.text.len()).then_some(())
     }
 
+    /// What `step` steps over.
+    fn part(&mut self, step: impl FnOnce(&mut Self) -> Option<()>) -> Option<&'a str> {
+        let start = self.at;
+        step(self)?;
+        self.text.get(start..self.at)
+    }
+
     fn rest(&self) -> &'a [u8] {
         self.text.as_bytes().get(self.at..).unwrap_or_default()
     }
@@ -80,60 +103,67 @@ impl<'a> Reader<'a> {
         Some(byte)
     }
 
-    fn eat(&mut self, byte: u8) -> Option<()> {
-        (self.next()? == byte).then_some(())
-    }
-
     fn blank(&mut self) {
         while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
             self.at += 1;
         }
     }
 
-    /// A string, with its quotes.
-    fn string(&mut self) -> Option<&'a str> {
-        let start = self.at;
-        self.eat(b'"')?;
+    fn string(&mut self) -> Option<()> {
+        if self.next()? != b'"' {
+            return None;
+        }
         loop {
-            let rest = self.rest();
-            let length = memchr2(b'"', b'\\', rest)?;
-            // All of them, so that many are looked at in one step.
-            if rest.iter().take(length).fold(false, |found, byte| found | (*byte < b' ')) {
-                return None;
-            }
-            self.at += length + 1;
-            if rest[length] == b'"' {
-                return self.text.get(start..self.at);
+            while let Some(bytes) = self.rest().first_chunk() {
+                match special(*bytes) {
+                    None => self.at += bytes.len(),
+                    Some(place) => {
+                        self.at += place;
+                        break;
+                    }
+                }
             }
             match self.next()? {
-                b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => {}
-                b'u' => {
-                    let is_number = self.rest().get(..4)?.iter().all(u8::is_ascii_hexdigit);
-                    is_number.then(|| self.at += 4)?;
-                }
-                _ => return None,
+                b'"' => return Some(()),
+                b'\\' => self.escape()?,
+                ..b' ' => return None,
+                // Among the last seven bytes.
+                _ => {}
             }
         }
     }
 
-    /// The name of a member, up to its value.
-    fn key(&mut self) -> Option<&'a str> {
-        let key = self.string()?;
+    /// What stands behind a backslash.
+    fn escape(&mut self) -> Option<()> {
+        match self.next()? {
+            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(()),
+            b'u' => {
+                let is_number = self.rest().first_chunk::<4>()?.iter().all(u8::is_ascii_hexdigit);
+                is_number.then(|| self.at += 4)
+            }
+            _ => None,
+        }
+    }
+
+    /// The colon behind a name, and blanks around it.
+    fn colon(&mut self) -> Option<()> {
         self.blank();
-        self.eat(b':')?;
+        if self.next()? != b':' {
+            return None;
+        }
         self.blank();
-        Some(key)
+        Some(())
     }
 
     /// Any value, of any depth.
-    fn value(&mut self) -> Option<&'a str> {
-        let start = self.at;
+    fn value(&mut self) -> Option<()> {
         loop {
             match self.peek()? {
-                b'"' => drop(self.string()?),
+                b'"' => self.string()?,
                 b'{' if !self.is_empty(b'}') => {
                     self.open.push(b'}');
-                    self.key()?;
+                    self.string()?;
+                    self.colon()?;
                     continue;
                 }
                 b'[' if !self.is_empty(b']') => {
@@ -147,7 +177,7 @@ impl<'a> Reader<'a> {
                 _ => self.number()?,
             }
             if !self.close()? {
-                return self.text.get(start..self.at);
+                return Some(());
             }
         }
     }
@@ -169,7 +199,8 @@ impl<'a> Reader<'a> {
                 b',' => {
                     self.blank();
                     if closing == b'}' {
-                        self.key()?;
+                        self.string()?;
+                        self.colon()?;
                     }
                     return Some(true);
                 }
@@ -209,9 +240,11 @@ impl<'a> Reader<'a> {
 
     /// One digit at least.
     fn digits(&mut self) -> Option<()> {
-        let length = self.rest().iter().take_while(|byte| byte.is_ascii_digit()).count();
-        self.at += length;
-        (length > 0).then_some(())
+        let start = self.at;
+        while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
+            self.at += 1;
+        }
+        (self.at > start).then_some(())
     }
 }
 
