@@ -27,12 +27,10 @@ fn answers_of_all(proxy: &mut Proxy) -> Vec<String> {
 
 // 03 — two upstreams with the same tool name
 
-#[test]
-fn a_name_belongs_to_the_upstream_that_stands_first_whichever_starts_first() {
+in_ways! { [stdio http modern_stdio modern_http]
+fn a_name_belongs_to_the_upstream_that_stands_first_whichever_starts_first(way: Way) {
     let mut case = Case::new("03");
-    let slow_alpha = case.clients_config();
-    let mut proxy = Proxy::with_config(&slow_alpha);
-    proxy.initialize();
+    let mut proxy = case.start_in(way);
     let first_run = open_all(&mut proxy);
     assert_eq!(first_run, ["beta_fetch", "beta_search", "fetch", "search"]);
     for (tool, answer) in [("search", "alpha:search"), ("beta_search", "beta:search"), ("beta_fetch", "beta:fetch")] {
@@ -47,29 +45,31 @@ fn a_name_belongs_to_the_upstream_that_stands_first_whichever_starts_first() {
     };
     swap(&mut case.servers["alpha"], "0");
     swap(&mut case.servers["beta"], "1.5");
-    let mut proxy = case.start();
+    let mut proxy = case.start_in(way);
     assert_eq!(open_all(&mut proxy), first_run);
 
     case.servers.remove("beta");
-    let mut proxy = case.start();
+    let mut proxy = case.start_in(way);
     assert_eq!(open_all(&mut proxy), ["fetch", "search"], "alpha's names have not changed");
+}
 }
 
 // 04 — the separator inside names
 
-#[test]
-fn separators_inside_names_never_lead_to_another_upstream() {
-    let case = Case::new("04");
-    let mut proxy = case.start();
+in_ways! { [stdio http modern_stdio modern_http]
+fn separators_inside_names_never_lead_to_another_upstream(way: Way) {
+    let case = Case::new("04").all_the_way(way);
+    let mut proxy = case.start_in(way);
     assert_eq!(answers_of_all(&mut proxy), ["my__srv|do__it", "my_|do", "my|_do", "my|srv__do__it"]);
+}
 }
 
 // 05 — names at and over 64 characters
 
-#[test]
-fn long_names_are_exposed_within_bounds_and_the_same_after_a_restart() {
-    let case = Case::new("05");
-    let mut proxy = case.start();
+in_ways! { [stdio http modern_stdio modern_http]
+fn long_names_are_exposed_within_bounds_and_the_same_after_a_restart(way: Way) {
+    let case = Case::new("05").all_the_way(way);
+    let mut proxy = case.start_in(way);
     let exposed = open_all(&mut proxy);
     assert_eq!(exposed.len(), 8);
     assert!(exposed.iter().all(|name| gatekey::model::name::is_exposable(name)), "{exposed:?}");
@@ -79,15 +79,16 @@ fn long_names_are_exposed_within_bounds_and_the_same_after_a_restart() {
         .collect();
     let count = |length: &str| lengths.iter().filter(|found| *found == length).count();
     assert_eq!(["len:1", "len:63", "len:64", "len:65", "len:90", "len:128"].map(count), [1, 1, 1, 1, 3, 1]);
-    assert_eq!(open_all(&mut case.start()), exposed);
+    assert_eq!(open_all(&mut case.start_in(way)), exposed);
+}
 }
 
 // 06 — characters that model APIs refuse
 
-#[test]
-fn odd_names_are_exposed_apart_and_called_by_their_own() {
-    let case = Case::new("06");
-    let mut proxy = case.start();
+in_ways! { [stdio http modern_stdio modern_http]
+fn odd_names_are_exposed_apart_and_called_by_their_own(way: Way) {
+    let case = Case::new("06").all_the_way(way);
+    let mut proxy = case.start_in(way);
     let exposed = open_all(&mut proxy);
     assert_eq!(exposed.len(), 12);
     assert!(exposed.iter().all(|name| gatekey::model::name::is_exposable(name)), "{exposed:?}");
@@ -101,29 +102,30 @@ fn odd_names_are_exposed_apart_and_called_by_their_own() {
     for tool in &exposed {
         proxy.call(tool, json!({}));
     }
-    let messages = case.journal("journal.jsonl");
+    let messages = case.messages("journal.jsonl");
     assert_eq!(called(&messages).into_iter().collect::<BTreeSet<_>>(), expected);
-    let described = proxy.call("tool_describe", json!({"query": "calendar"}));
+    let key = proxy.load("google workspace")["key"].clone();
+    let described = proxy.call("tool_describe", json!({"query": "calendar", "key": key}));
     assert!(text_of(&described).contains("calendar/respond"), "the own name is found by people: {described}");
+}
 }
 
 // 07 — one malformed tool
 
-#[test]
-fn a_malformed_tool_costs_itself_only_and_is_reported() {
-    let case = Case::new("07");
-    let mut proxy = case.start();
+in_ways! { [stdio http modern_stdio modern_http]
+fn a_malformed_tool_costs_itself_only_and_is_reported(way: Way) {
+    let case = Case::new("07").all_the_way(way);
+    let mut proxy = case.start_in(way);
     let mut exposed = open_all(&mut proxy);
     exposed.retain(|name| name != "good");
     assert_eq!(exposed, ["bad_output", "empty", "no_schema", "only_dialect", "other_good", "root_anyof"]);
     for tool in ["good", "root_anyof", "other_good"] {
-        assert!(text_of(&proxy.call(tool, json!({}))).starts_with("ok:"), "{tool}");
+        let said = proxy.call(tool, json!({"id": "fits one arm"}));
+        assert!(text_of(&said).starts_with("ok:"), "{tool}: {said}");
     }
-    let tools = proxy.list();
-    let upstream: Vec<&Value> =
-        tools.iter().filter(|tool| !gatekey::gateway::META_TOOLS.contains(&tool["name"].as_str().unwrap())).collect();
-    assert_eq!(upstream.len(), 7);
-    for tool in upstream {
+    let tools = proxy.definitions(&["mixed", "other"]);
+    assert_eq!(tools.len(), 7);
+    for tool in &tools {
         assert_eq!(tool["inputSchema"]["type"], "object", "{tool}");
         assert!(tool.get("outputSchema").is_none_or(|schema| schema["type"] == "object"), "{tool}");
     }
@@ -140,6 +142,7 @@ fn a_malformed_tool_costs_itself_only_and_is_reported() {
     ] {
         assert!(stdout.contains(finding), "{finding} in {stdout}");
     }
+}
 }
 
 // 10 — two kinds of error
@@ -295,10 +298,10 @@ fn twenty_calls_at_once_are_answered_together_under_their_own_ids(way: Way) {
 
 // 14 — noise on stdout
 
-#[test]
-fn noise_on_stdout_is_passed_over_and_never_answered() {
+in_ways! { [stdio http modern_stdio modern_http]
+fn noise_on_stdout_is_passed_over_and_never_answered(way: Way) {
     let case = Case::new("14");
-    let mut proxy = case.start();
+    let mut proxy = case.start_in(way);
     proxy.load("chatty");
     for kind in ["text", "scalar", "object", "blank", "binary", "long", "bom", "crlf", "half"] {
         let id = proxy.ask("tools/call", json!({"name": "say", "arguments": {"kind": kind}}));
@@ -316,13 +319,14 @@ fn noise_on_stdout_is_passed_over_and_never_answered() {
     assert!(log.contains("upstream=chatty"), "noise is logged with the upstream's name");
     assert!(log.lines().all(|line| line.len() < 1_000), "and cut in length");
 }
+}
 
 // 15 — a flood on stderr
 
-#[test]
-fn a_flood_on_stderr_stops_nothing_and_is_not_copied() {
+in_ways! { [stdio http modern_stdio modern_http]
+fn a_flood_on_stderr_stops_nothing_and_is_not_copied(way: Way) {
     let case = Case::new("15");
-    let mut proxy = case.start();
+    let mut proxy = case.start_in(way);
     proxy.load("loud");
     let started = Instant::now();
     for _ in 0..5 {
@@ -331,25 +335,32 @@ fn a_flood_on_stderr_stops_nothing_and_is_not_copied() {
     assert!(started.elapsed() < 5 * SECOND);
     assert!(proxy.stderr().len() < 50_000, "the log has {} bytes", proxy.stderr().len());
 }
+}
 
 // 16 — bad neighbors
 
-#[test]
-fn broken_upstreams_cost_the_others_nothing() {
+in_ways! { [stdio http modern_stdio modern_http]
+fn broken_upstreams_cost_the_others_nothing(way: Way) {
     let case = Case::new("16");
     let started = Instant::now();
-    let mut proxy = Proxy::with_config(&case.clients_config());
-    proxy.initialize();
-    assert!(started.elapsed() < 2 * SECOND, "initialize took {:?}", started.elapsed());
+    let mut proxy = Proxy::opened(way, &case.clients_config());
+    if way.is_modern() {
+        proxy.result("server/discover", json!({}));
+    }
+    assert!(started.elapsed() < 2 * SECOND, "the greeting took {:?}", started.elapsed());
+    proxy.subscribe();
     proxy.list();
     proxy.load("good");
     assert_eq!(text_of(&proxy.call("hello_good", json!({}))), "ok:hello_good");
     // Processes start slowly on a busy machine; an idle one takes 2 s.
     assert!(started.elapsed() < 6 * SECOND, "good worked after {:?}", started.elapsed());
 
-    proxy.wait_for("slow's tool is announced", 10 * SECOND, |message| {
-        message["method"] == "notifications/tools/list_changed"
-    });
+    // Other news may come before, as of what was loaded.
+    while !json!(proxy.list()).to_string().contains("hello_slow") {
+        proxy.wait_for("slow's tool is announced", 10 * SECOND, |message| {
+            message["method"] == "notifications/tools/list_changed"
+        });
+    }
     let slow = proxy.load("slow");
     assert_eq!(slow["tools"][0]["name"], "hello_slow");
     let n_initialized =
@@ -368,27 +379,35 @@ fn broken_upstreams_cost_the_others_nothing() {
     let n_starts = case.journal("journal-quits.jsonl").iter().filter(|message| message["started"] == true).count();
     assert!(n_starts <= 5, "quits was started {n_starts} times");
 }
+}
 
 // 19 — orphans
 
-/// Starts the case's launcher and returns the proxy with the two processes that it started.
-fn launcher(extra: &[&str]) -> (Case, Proxy, Vec<u32>) {
-    let mut case = Case::new("19");
-    case.add_args("launcher", extra);
-    let mut proxy = case.start();
+/// The processes of the launcher that serves this client.
+fn pids(proxy: &mut Proxy) -> Vec<u32> {
     proxy.load("launcher");
     let said = proxy.call("pids", json!({}));
     let pids: Vec<u32> = text_of(&said).split(' ').filter_map(|pid| pid.parse().ok()).collect();
-    assert_eq!(pids.len(), 2, "{said}");
-    assert!(pids.iter().all(|pid| is_running(*pid)));
+    assert!(pids.len() == 2 && pids.iter().all(|pid| is_running(*pid)), "{said}");
+    pids
+}
+
+/// Starts the case's launcher and returns the proxy with the two processes that it started.
+fn launcher(way: Way, extra: &[&str]) -> (Case, Proxy, Vec<u32>) {
+    let mut case = Case::new("19");
+    case.add_args("launcher", extra);
+    let mut proxy = case.start_in(way);
+    let pids = pids(&mut proxy);
     (case, proxy, pids)
 }
 
-#[test]
-fn nothing_is_left_running_however_the_proxy_is_ended() {
-    for (how, code) in [("close", Some(0)), ("TERM", Some(0)), ("INT", Some(130))] {
+in_ways! { [stdio http modern_stdio modern_http]
+fn nothing_is_left_running_however_the_proxy_is_ended(way: Way) {
+    // A client over HTTP goes away without an end for the others.
+    let endings = [("close", Some(0)), ("TERM", Some(0)), ("INT", Some(130))].into_iter();
+    for (how, code) in endings.filter(|(how, _)| *how != "close" || !way.is_http()) {
         for (extra, most) in [(&[][..], 5), (&["--slow-exit"][..], 10)] {
-            let (_case, mut proxy, pids) = launcher(extra);
+            let (_case, mut proxy, pids) = launcher(way, extra);
             match how {
                 "close" => proxy.close(),
                 signal => proxy.signal(signal),
@@ -399,13 +418,30 @@ fn nothing_is_left_running_however_the_proxy_is_ended() {
         }
     }
 }
+}
 
-#[test]
-fn nothing_is_left_running_when_the_proxy_is_killed() {
+in_ways! { [stdio http modern_stdio modern_http]
+fn nothing_is_left_running_when_the_proxy_is_killed(way: Way) {
     for extra in [&[][..], &["--slow-exit"][..]] {
-        let (_case, mut proxy, pids) = launcher(extra);
+        let (_case, mut proxy, pids) = launcher(way, extra);
         proxy.signal("KILL");
         proxy.ended(SECOND * 5);
         wait_until("the guard ends them", 5 * SECOND, || pids.iter().all(|pid| !is_running(*pid)));
     }
+}
+}
+
+#[test]
+fn a_session_that_ends_takes_its_own_processes_with_it_and_no_others() {
+    let mut case = Case::new("19");
+    // Who can be asked has a process of its own where the shared one is spoken to in the newer era.
+    case.add_args("launcher", &["--era", "dual", "--slow-exit"]);
+    let mut beside = case.start_in(Way::Http);
+    let mut askable = beside.another_at(Way::Http, beside.url().to_owned());
+    askable.initialize_as(&json!({"elicitation": {}}));
+    let (shared, own) = (pids(&mut beside), pids(&mut askable));
+    assert_ne!(shared, own);
+    askable.close();
+    wait_until("its own processes are gone", 10 * SECOND, || own.iter().all(|pid| !is_running(*pid)));
+    assert_eq!(pids(&mut beside), shared);
 }

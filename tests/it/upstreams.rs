@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use crate::support::{
     cases::{Case, called},
     process::proxy_of,
-    proxy::{Proxy, modern_meta, text_of, upstream_names},
+    proxy::{Proxy, modern_meta, names, text_of, upstream_names},
     wait_until,
-    ways::in_ways,
+    ways::{Way, in_ways},
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -25,17 +25,17 @@ fn opened(loaded: &Value) -> Vec<&str> {
 
 // 01 — cursors
 
-#[test]
-fn lists_are_walked_to_their_end_by_the_servers_own_cursors() {
-    let case = Case::new("01");
-    let mut proxy = case.start();
+in_ways! { [stdio http modern_stdio modern_http]
+fn lists_are_walked_to_their_end_by_the_servers_own_cursors(way: Way) {
+    let case = Case::new("01").all_the_way(way);
+    let mut proxy = case.start_in(way);
     let alpha: Vec<String> = (1..=14).map(|number| format!("t{number:02}")).collect();
     assert_eq!(opened(&proxy.load("alpha")), alpha);
     assert_eq!(opened(&proxy.load("beta")), ["u01", "u02", "u03"]);
     for tool in ["t14", "u03"] {
         assert_eq!(text_of(&proxy.call(tool, json!({}))), format!("ok:{tool}"));
     }
-    let journal = case.journal("journal-alpha.jsonl");
+    let journal = case.messages("journal-alpha.jsonl");
     let cursors: Vec<&Value> = journal
         .iter()
         .filter(|message| message["method"] == "tools/list")
@@ -45,22 +45,24 @@ fn lists_are_walked_to_their_end_by_the_servers_own_cursors() {
     let id = proxy.ask("tools/list", json!({"cursor": "at:8"}));
     assert_eq!(proxy.answer_to(id)["error"]["code"], -32602, "the server's cursor is none of ours");
 }
+}
 
 // 02 — a cursor that comes back
 
-#[test]
-fn a_cursor_that_comes_back_ends_the_walk_with_a_warning() {
-    let case = Case::new("02");
-    let mut proxy = case.start();
+in_ways! { [stdio http modern_stdio modern_http]
+fn a_cursor_that_comes_back_ends_the_walk_with_a_warning(way: Way) {
+    let case = Case::new("02").all_the_way(way);
+    let mut proxy = case.start_in(way);
     assert_eq!(opened(&proxy.load("loop")), ["n1", "n2", "n3", "n4"]);
     assert_eq!(opened(&proxy.load("fine")), ["f1", "f2"]);
     assert_eq!(text_of(&proxy.call("n1", json!({}))), "ok:n1");
-    let n_lists = methods(&case.journal("journal-loop.jsonl")).iter().filter(|method| **method == "tools/list").count();
+    let n_lists = methods(&case.messages("journal-loop.jsonl")).iter().filter(|method| **method == "tools/list").count();
     assert!(n_lists <= 3, "{n_lists} pages were asked for");
     let log = proxy.stderr();
     let warning =
         log.lines().find(|line| line.contains("a cursor came back")).unwrap_or_else(|| panic!("no warning in {log}"));
     assert!(warning.contains("`loop`"), "{warning}");
+}
 }
 
 // 11 — progress
@@ -179,10 +181,11 @@ fn servers_of_both_eras_serve_clients_of_both_eras(way: Way) {
 }
 }
 
+// Over HTTP servers are greeted before any client is there.
 #[test]
 fn a_client_of_the_older_era_gets_servers_in_its_own_era_where_they_speak_it() {
     let case = Case::new("17");
-    let mut proxy = case.start();
+    let mut proxy = case.start_in(Way::Stdio);
     for server in ["reject", "silent", "modern", "dual"] {
         proxy.load(server);
         let tool = format!("tool_{server}");
@@ -211,7 +214,7 @@ fn wait_for_pid(proxy: &mut Proxy, most: Duration) -> String {
     said
 }
 
-in_ways! { [stdio http]
+in_ways! { [stdio http modern_stdio modern_http]
 fn a_crashed_server_comes_back_whole_after_pauses_that_grow_and_its_neighbor_is_not_disturbed(way: Way) {
     let case = Case::new("18");
     let mut proxy = case.start_in(way);
@@ -238,7 +241,8 @@ fn a_crashed_server_comes_back_whole_after_pauses_that_grow_and_its_neighbor_is_
     assert_eq!(after, ["initialize", "notifications/initialized", "tools/list", "tools/call"]);
     let n_calls = |tool: &str| called(&journal).iter().filter(|name| **name == tool).count();
     assert_eq!([n_calls("nap"), n_calls("boom")], [1, 1], "what was in flight is not repeated");
-    assert_eq!(upstream_names(&proxy.list()), ["boom", "nap", "pid", "steady_boom", "steady_nap", "steady_pid"]);
+    let all = ["boom", "nap", "pid", "steady_boom", "steady_nap", "steady_pid"];
+    assert_eq!(names(&proxy.definitions(&["shaky", "steady"])), all);
 
     for number in 1..=3 {
         let crashed = Instant::now();
@@ -275,21 +279,24 @@ fn change(proxy: &mut Proxy, tool: &str) -> String {
     said
 }
 
-fn described(proxy: &mut Proxy, query: &str) -> Vec<String> {
-    let found = proxy.call("tool_describe", json!({"query": query}));
+fn described(proxy: &mut Proxy, key: &Value, query: &str) -> Vec<String> {
+    let found = proxy.call("tool_describe", json!({"query": query, "key": key}));
     let tools = found["structuredContent"]["tools"].as_array().cloned().unwrap_or_default();
     tools.iter().filter_map(|tool| tool["name"].as_str().map(str::to_owned)).collect()
 }
 
-in_ways! { [stdio http]
+in_ways! { [stdio http modern_stdio modern_http]
 fn a_storm_of_news_costs_little_and_real_news_reach_list_search_and_gate(way: Way) {
     let case = Case::new("23");
     let mut proxy = case.start_in(way);
-    proxy.load("busy");
+    let key = proxy.load("busy")["key"].clone();
     let own = ["grow", "shrink", "storm", "swap"];
-    assert_eq!(upstream_names(&proxy.list()), own);
-    // Loading told of it already.
-    proxy.wait_for("news of the load", SECOND, is_notice);
+    assert_eq!(names(&proxy.definitions(&["busy"])), own);
+    proxy.subscribe();
+    if !way.is_modern() {
+        // Loading told of it already.
+        proxy.wait_for("news of the load", SECOND, is_notice);
+    }
 
     let before = n_lists(&case);
     assert_eq!(text_of(&proxy.call("storm", json!({"n": 200}))), "stormed");
@@ -298,21 +305,27 @@ fn a_storm_of_news_costs_little_and_real_news_reach_list_search_and_gate(way: Wa
     assert!(n_lists(&case) <= before + 3 + 1, "{} lists for a storm and one change", n_lists(&case) - before);
     assert_eq!(proxy.count(is_notice), 0, "the storm was no news, and growing is told once");
 
-    assert_eq!(upstream_names(&proxy.list()), ["extra_4", "grow", "shrink", "storm", "swap"]);
+    assert_eq!(names(&proxy.definitions(&["busy"])), ["extra_4", "grow", "shrink", "storm", "swap"]);
     assert_eq!(text_of(&proxy.call("extra_4", json!({}))), "ok:extra_4");
-    assert_eq!(described(&mut proxy, "extra_4"), ["extra_4"]);
+    assert_eq!(described(&mut proxy, &key, "extra_4"), ["extra_4"]);
 
-    assert_eq!(described(&mut proxy, "changed"), [""; 0]);
-    assert_eq!(change(&mut proxy, "swap"), "swapped");
-    let listed = proxy.list();
+    assert_eq!(described(&mut proxy, &key, "changed"), [""; 0]);
+    if way.is_modern() {
+        // The list of a modern client has no definitions of opened tools, so it stays as it is.
+        assert_eq!(text_of(&proxy.call("swap", json!({}))), "swapped");
+        wait_until("it is known", 4 * SECOND, || !described(&mut proxy, &key, "changed").is_empty());
+    } else {
+        assert_eq!(change(&mut proxy, "swap"), "swapped");
+    }
+    let listed = proxy.definitions(&["busy"]);
     let storm = listed.iter().find(|tool| tool["name"] == "storm").unwrap();
     assert!(storm["description"].as_str().unwrap().contains("changed"), "{storm}");
-    assert_eq!(described(&mut proxy, "changed")[0], "storm");
+    assert_eq!(described(&mut proxy, &key, "changed")[0], "storm");
 
     assert_eq!(change(&mut proxy, "shrink"), "extra_4");
-    assert_eq!(upstream_names(&proxy.list()), own);
+    assert_eq!(names(&proxy.definitions(&["busy"])), own);
     assert_eq!(proxy.call("extra_4", json!({}))["structuredContent"]["code"], "not_found");
-    assert_eq!(described(&mut proxy, "extra_4"), [""; 0]);
+    assert_eq!(described(&mut proxy, &key, "extra_4"), [""; 0]);
     assert_eq!(proxy.count(is_notice), 0, "each change is told once");
 
     let whole = proxy.result("tools/list", json!({}));

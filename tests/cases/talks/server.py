@@ -13,12 +13,7 @@ fake = Fake("talks", capabilities={
     "prompts": {"listChanged": True}, "completions": {}, "logging": {}})
 
 
-def extra(p):
-    p.add_argument("--http", action="store_true")
-    p.add_argument("--prompt", action="append", default=[])
-
-
-ns = fake.cli(extra=extra)
+ns = fake.cli(extra=lambda p: p.add_argument("--prompt", action="append", default=[]))
 fake.resource("info://about", "about " + ns.name)
 fake.resource("doc://flaky", "read at last")
 fake.templates.append({"uriTemplate": "note://{id}", "name": "note"})

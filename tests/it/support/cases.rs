@@ -24,6 +24,8 @@ pub(crate) struct Case {
     pub(crate) scratch: TempDir,
     /// `mcpServers`, with full paths.
     pub(crate) servers: serde_json::Map<String, Value>,
+    /// Its servers over HTTP.
+    running: Vec<Running>,
 }
 
 impl Case {
@@ -34,7 +36,7 @@ impl Case {
         let is_it = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(number));
         let folder = folders.find(is_it).expect("there is such a case");
         let scratch = tempfile::tempdir().expect("there is room");
-        let mut case = Self { folder, scratch, servers: serde_json::Map::new() };
+        let mut case = Self { folder, scratch, servers: serde_json::Map::new(), running: Vec::new() };
         if let Ok(text) = std::fs::read_to_string(case.folder.join("upstreams.json"))
             && let Ok(Value::Object(mut file)) = serde_json::from_str(&text)
             && let Some(Value::Object(servers)) = file.remove("mcpServers")
@@ -56,6 +58,21 @@ impl Case {
         case
     }
 
+    /// Lets every server speak as the client of this way does: over the same transport, in the same era.
+    pub(crate) fn all_the_way(mut self, way: Way) -> Self {
+        let names: Vec<String> = self.servers.keys().cloned().collect();
+        for name in names {
+            if way.is_modern() {
+                self.add_args(&name, &["--era", "modern"]);
+            }
+            if way.is_http() {
+                let running = self.over_http(&name);
+                self.running.push(running);
+            }
+        }
+        self
+    }
+
     /// Turns an upstream into one over HTTP, which runs as long as what is returned. Its server knows `--http`.
     pub(crate) fn over_http(&mut self, name: &str) -> Running {
         let server = self.servers.get_mut(name).expect("there is such an upstream");
@@ -63,8 +80,11 @@ impl Case {
         command.args(server["args"].as_array().into_iter().flatten().filter_map(Value::as_str)).arg("--http");
         let mut running = Running::start(command);
         let port = running.rest_of_line("listening ", 3 * PATIENCE);
-        let prefix = server.get("prefix").cloned().unwrap_or_default();
-        *server = json!({"url": format!("http://127.0.0.1:{port}/mcp"), "prefix": prefix.as_str().unwrap_or_default()});
+        let mut remote = json!({"url": format!("http://127.0.0.1:{port}/mcp")});
+        if let Some(prefix) = server.get("prefix") {
+            remote["prefix"] = prefix.clone();
+        }
+        *server = remote;
         running
     }
 
@@ -74,7 +94,7 @@ impl Case {
         let mut parsed: Value = serde_json::from_str(&text).expect("the file is JSON");
         let Value::Object(servers) = parsed["mcpServers"].take() else { panic!("the file has mcpServers") };
         let scratch = tempfile::tempdir().expect("there is room");
-        Self { folder: root().into(), scratch, servers }
+        Self { folder: root().into(), scratch, servers, running: Vec::new() }
     }
 
     fn with_full_paths(&self, mut server: Value) -> Value {
@@ -149,9 +169,15 @@ impl Case {
         Proxy::opened(way, &self.own_config("start-wait-ms = 20000"))
     }
 
-    /// Every message that a server received, of the journal with this name.
+    /// Every message that a server received, of the journal with this name. Over HTTP it came with headers.
     pub(crate) fn journal(&self, name: &str) -> Vec<Value> {
         journal(&self.path(name))
+    }
+
+    /// The same without headers.
+    pub(crate) fn messages(&self, name: &str) -> Vec<Value> {
+        let bare = |mut note: Value| if note["headers"].is_object() { note["message"].take() } else { note };
+        self.journal(name).into_iter().map(bare).collect()
     }
 }
 

@@ -280,6 +280,32 @@ impl Proxy {
         self.result("tools/list", json!({}))["tools"].as_array().cloned().unwrap_or_default()
     }
 
+    /// The definitions of all opened tools. A legacy client lists them; to a modern one those of these skills are described.
+    pub(crate) fn definitions(&mut self, skills: &[&str]) -> Vec<Value> {
+        if !self.way.is_modern() {
+            let is_ours =
+                |tool: &Value| gatekey::gateway::META_TOOLS.contains(&tool["name"].as_str().unwrap_or_default());
+            return self.list().into_iter().filter(|tool| !is_ours(tool)).collect();
+        }
+        let described = skills.iter().flat_map(|skill| {
+            let loaded = self.load(skill);
+            let opened = names(loaded["tools"].as_array().expect("it opens tools"));
+            let found = self.call("tool_describe", json!({"names": opened, "key": loaded["key"]}));
+            found["structuredContent"]["tools"].as_array().cloned().unwrap_or_default()
+        });
+        described.collect()
+    }
+
+    /// Asks to be told when the list of tools changes, where a session is not told anyway.
+    pub(crate) fn subscribe(&mut self) {
+        if self.way.is_modern() {
+            self.ask("subscriptions/listen", json!({"notifications": {"toolsListChanged": true}}));
+            self.wait_for("the acknowledgement", PATIENCE, |message| {
+                message["method"] == "notifications/subscriptions/acknowledged"
+            });
+        }
+    }
+
     /// Calls a tool in the legacy session and returns the result.
     pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Value {
         self.result("tools/call", json!({"name": tool, "arguments": arguments}))
