@@ -235,11 +235,31 @@ impl Proxy {
     /// Sends a request whose params are given as they are to be written, and returns the result as it was written.
     pub(crate) fn raw_result(&mut self, method: &str, params: &str) -> String {
         self.last_id += 1;
-        let params = if self.way.is_modern() { with_meta(params) } else { params.to_owned() };
         let id = self.last_id.to_string();
+        raw_member(&self.raw_line(&id, method, params), "result").to_owned()
+    }
+
+    /// The same under an id that is JSON; returns the whole line.
+    fn raw_line(&mut self, id: &str, method: &str, params: &str) -> String {
+        let params = if self.way.is_modern() { with_meta(params) } else { params.to_owned() };
         self.send_raw(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#));
-        let line = self.raw_answer(&id, PATIENCE);
-        raw_member(&line, "result").to_owned()
+        self.raw_answer(id, PATIENCE)
+    }
+
+    /// Calls a tool under an id that is JSON, with arguments as they are to be written; returns the result as it was written.
+    pub(crate) fn raw_call_as(&mut self, id: &str, tool: &str, arguments: &str) -> String {
+        let call = format!(r#""name":{},"arguments":{arguments}"#, json!(tool));
+        let params = match self.keys.get(tool) {
+            Some((key, by)) => format!(r#"{{"name":"{by}","arguments":{{"key":{key},{call}}}}}"#),
+            None => format!("{{{call}}}"),
+        };
+        raw_member(&self.raw_line(id, "tools/call", &params), "result").to_owned()
+    }
+
+    /// The same under the next id.
+    pub(crate) fn raw_call(&mut self, tool: &str, arguments: &str) -> String {
+        self.last_id += 1;
+        self.raw_call_as(&self.last_id.to_string(), tool, arguments)
     }
 
     /// Waits for the whole answer to a request.
