@@ -1,10 +1,15 @@
 //! Cases of `tests/cases` about files as people write them: skills and variables.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use crate::support::{
     cases::{Case, open_all},
-    proxy::{Proxy, gatekey, run, text_of},
+    process::proxy_of,
+    proxy::{PATIENCE, Proxy, gatekey, names, run, text_of},
+    wait_until,
+    ways::{Way, in_ways},
 };
 
 // 25, 26 — skills as they are found
@@ -86,22 +91,89 @@ fn skills_saved_by_other_editors_load_alike_and_are_not_changed() {
     assert_eq!(all.iter().map(|name| bytes_of(name)).collect::<Vec<_>>(), before, "no file is changed");
 }
 
+/// Loads every skill of the case, each of which a map gives all tools of `alpha`: name → what it opens, and its playbook.
+/// A skill that is not there was refused.
+fn opened_by_skills(number: &str, way: Way) -> BTreeMap<String, (Vec<String>, String)> {
+    let mut case = Case::new(number);
+    let server = Case::new("29").folder.join("server.py");
+    let alpha = json!({"command": "python3", "args": [server, "--journal", case.path("journal.jsonl")]});
+    case.servers.insert("alpha".into(), alpha);
+    let folder = case.folder.join("skills");
+    let entries = std::fs::read_dir(&folder).unwrap().flatten();
+    let mut skills: Vec<String> = entries.map(|entry| entry.file_name().into_string().unwrap()).collect();
+    // A session keeps what it opened, so the one without a restriction comes last.
+    skills.sort_by_key(|name| (name == "plain", name.clone()));
+    let opens_all: String = skills.iter().map(|name| format!("{name} = [\"alpha:*\"]\n")).collect();
+    case.write("map.toml", &format!("version = 1\n[skills]\n{opens_all}"));
+    let top = format!("start-wait-ms = 20000\nmaps = [\"map.toml\"]\nskills = [{}]", json!(folder));
+    let mut proxy = Proxy::opened(way, &case.own_config(&top));
+    let mut opened = BTreeMap::new();
+    for name in skills {
+        let result = proxy.call("skill_load", json!({"name": name}));
+        let loaded = &result["structuredContent"];
+        if result["isError"] == true {
+            assert_eq!(loaded["code"], "unknown_skill", "{name}: {result}");
+            continue;
+        }
+        let tools: Vec<String> = names(loaded["tools"].as_array().unwrap()).into_iter().map(str::to_owned).collect();
+        let mut by_key = |tool: &str| {
+            let called = proxy.call("tool_call_write", json!({"key": loaded["key"], "name": tool}));
+            text_of(&called) == format!("ok:{tool}")
+        };
+        let works = ["read", "delete"].map(|tool| (by_key(tool), tools.iter().any(|opened| opened == tool)));
+        assert!(works.iter().all(|(works, is_opened)| works == is_opened), "{name}: {works:?}");
+        opened.insert(name, (tools, loaded["body"].as_str().unwrap().to_owned()));
+    }
+    opened
+}
+
+in_ways! { [stdio http modern_stdio modern_http]
+fn prose_that_is_not_yaml_never_opens_more_than_its_author_meant(way: Way) {
+    let opened = opened_by_skills("25", way);
+    let recovered = "at-start backtick bracket colon colon-list hash percent plain quote-mid star";
+    assert_eq!(opened.keys().map(String::as_str).collect::<Vec<_>>().join(" "), recovered);
+    for (name, (tools, body)) in opened {
+        let expected = if name == "plain" { "delete delete_all read write" } else { "read" };
+        assert_eq!((tools.join(" ").as_str(), body.as_str()), (expected, "# Steps\n\nDo the thing."), "{name}");
+    }
+}
+}
+
+in_ways! { [stdio http modern_stdio modern_http]
+fn skills_saved_by_other_editors_open_alike_and_hand_out_no_header(way: Way) {
+    let opened = opened_by_skills("26", way);
+    for name in
+        ["lf", "crlf", "bom", "bom-crlf", "mixed", "no-final-newline", "header-only", "trailing-blanks", "rule-in-body"]
+    {
+        assert!(opened.contains_key(name), "{name} is loaded");
+    }
+    for (name, (tools, body)) in opened {
+        assert_eq!(tools, ["read"], "{name}");
+        let lines: Vec<&str> = body.split(['\r', '\n']).filter(|line| !line.is_empty()).collect();
+        let expected = match name.as_str() {
+            "header-only" => &[][..],
+            "rule-in-body" => &["# Body", "line two", "---", "allowed-tools: alpha/delete", "---", "end"],
+            _ => &["# Body", "line two"],
+        };
+        assert_eq!(lines, expected, "{name}");
+    }
+}
+}
+
 // 28 — variables
 
-#[test]
-fn variables_are_expanded_once_everywhere_and_a_missing_one_is_named() {
+in_ways! { [stdio http modern_stdio modern_http]
+fn variables_are_expanded_once_everywhere_and_a_missing_one_is_named(way: Way) {
     let case = Case::new("28");
     let value = "s3cr3t ${MX_OTHER} \"q\" \\ \nend";
     let text = std::fs::read_to_string(case.folder.join("upstreams.json")).unwrap();
     let server = case.folder.join("server.py");
     let config = case.write("upstreams.json", &text.replace("server.py", server.to_str().unwrap()));
-    let mut command = gatekey();
-    command.args(["proxy", "--log", "debug", "--config"]).arg(&config).current_dir(case.scratch.path());
+    let mut command = proxy_of(&config);
     command.env("MX_SET", value).env("MX_EMPTY", "").env("MX_OTHER", "other").env_remove("MX_UNSET");
-    let mut proxy = Proxy::spawn(command);
-    proxy.initialize();
-    let opened = open_all(&mut proxy);
-    assert_eq!(opened, ["empty_show", "escaped_show", "fallback_show", "plain_show", "show"]);
+    let mut proxy = Proxy::spawn_in(way, command).greeted();
+    let all = ["empty_show", "escaped_show", "fallback_show", "plain_show", "show"];
+    wait_until("all servers are up", PATIENCE, || open_all(&mut proxy) == all);
     for (tool, argument) in [
         ("show", value),
         ("fallback_show", "fallback"),
@@ -136,4 +208,5 @@ fn variables_are_expanded_once_everywhere_and_a_missing_one_is_named() {
     let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(text.contains("upstreams.json:") && !text.contains("s3cr3t"), "{text}");
     assert_eq!(output.status.code(), Some(3));
+}
 }

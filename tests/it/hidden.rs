@@ -104,10 +104,7 @@ in_ways! { [http modern_http]
 fn a_closed_tool_is_closed_at_the_endpoint_of_a_skill_too(way: Way) {
     let (case, config) = files_case();
     let whole = Proxy::opened(Way::Http, &config);
-    let mut proxy = whole.another_at(way, whole.url().replace("/mcp", "/skill/reader/mcp"));
-    if !way.is_modern() {
-        proxy.initialize();
-    }
+    let mut proxy = whole.another_at(way, whole.url().replace("/mcp", "/skill/reader/mcp")).greeted();
     assert_eq!(upstream_names(&proxy.list()), ["read"]);
     for spelling in SPELLINGS {
         let result = proxy.call(spelling, json!({}));

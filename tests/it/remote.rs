@@ -125,16 +125,15 @@ fn a_hundred_calls_share_a_session_and_a_connection() {
     assert_eq!(received(&case, "initialize").len(), 1);
 }
 
-#[test]
-fn headers_of_the_config_reach_the_server_and_no_log() {
+in_ways! { [stdio modern_http]
+fn headers_of_the_config_reach_the_server_and_no_log(way: Way) {
     let (mut case, _server, _) = far();
     case.servers["far"]["headers"] = json!({"Authorization": "Bearer ${MX_SET}"});
     let url = case.servers["far"]["url"].as_str().unwrap().to_owned();
     case.servers["far"]["url"] = json!(format!("{url}?tenant=${{MX_SET}}"));
-    let mut command = proxy_of(&case.own_config(""));
+    let mut command = proxy_of(&case.own_config("start-wait-ms = 20000"));
     command.env("MX_SET", "s3cr3t");
-    let mut proxy = Proxy::spawn(command);
-    proxy.initialize();
+    let mut proxy = Proxy::spawn_in(way, command).greeted();
     proxy.load("far");
     assert_eq!(text_of(&proxy.call("put", json!({}))), "put");
     assert_eq!(proxy.call("drop", json!({}))["isError"], true);
@@ -142,6 +141,7 @@ fn headers_of_the_config_reach_the_server_and_no_log() {
         assert_eq!(note["headers"]["authorization"], "Bearer s3cr3t", "{note}");
     }
     assert!(!proxy.stderr().contains("s3cr3t") && !proxy.raw.concat().contains("s3cr3t"));
+}
 }
 
 in_ways! { [stdio http modern_http]

@@ -113,7 +113,8 @@ impl Proxy {
         Self { way, process, stdin, http, keys, lines, held, raw, last_id: 0 }
     }
 
-    fn greeted(mut self) -> Self {
+    /// With its legacy session open, where the way has one.
+    pub(crate) fn greeted(mut self) -> Self {
         if !self.way.is_modern() {
             self.initialize();
         }
