@@ -146,8 +146,8 @@ fn loading_and_unloading_reach_this_session_at_once_and_no_other(way: Way) {
 }
 }
 
-#[test]
-fn the_gate_stays_closed_where_skills_or_maps_cannot_be_read() {
+in_ways! { [stdio http modern_stdio modern_http]
+fn the_gate_stays_closed_where_skills_or_maps_cannot_be_read(way: Way) {
     for top in [
         "maps = [\"map.toml\"]\nskills = [\"no-such-folder\"]",
         "maps = [\"no-such-map.toml\"]\nskills = []",
@@ -157,8 +157,7 @@ fn the_gate_stays_closed_where_skills_or_maps_cannot_be_read() {
         case.write("map.toml", FILES_MAP);
         case.write("broken.toml", "version = 1\n[skills]\nreader = [\"\"]\nalways = [\"*\"\n");
         let config = case.own_config(top);
-        let mut proxy = Proxy::with_config(&config);
-        proxy.initialize();
+        let mut proxy = Proxy::opened(way, &config);
         assert_eq!(upstream_names(&proxy.list()), [""; 0], "{top}");
         for tool in ["read", "write", "delete"] {
             assert_eq!(proxy.call(tool, json!({}))["isError"], true, "{top}");
@@ -169,4 +168,5 @@ fn the_gate_stays_closed_where_skills_or_maps_cannot_be_read() {
         let (code, ..) = run(["check", "--config", config.to_str().unwrap()]);
         assert_eq!(code, 3, "{top}");
     }
+}
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::support::{
     cases::{Case, called},
     process::proxy_of,
-    proxy::{Proxy, modern_meta, names, text_of, upstream_names},
+    proxy::{Proxy, modern_meta, names, text_of},
     wait_until,
     ways::{Way, in_ways},
 };
@@ -271,6 +271,18 @@ fn is_notice(message: &Value) -> bool {
     message["method"] == "notifications/tools/list_changed"
 }
 
+/// Opens everything and takes the news of that; returns the key.
+fn load_busy(proxy: &mut Proxy, way: Way) -> Value {
+    let key = proxy.load("busy")["key"].clone();
+    proxy.list();
+    proxy.subscribe();
+    if !way.is_modern() {
+        // Loading told of it.
+        proxy.wait_for("news of the load", SECOND, is_notice);
+    }
+    key
+}
+
 /// Calls a tool that changes the list and waits until the client is told; returns what the tool said.
 fn change(proxy: &mut Proxy, tool: &str) -> String {
     let said = text_of(&proxy.call(tool, json!({}))).to_owned();
@@ -289,14 +301,9 @@ in_ways! { [stdio http modern_stdio modern_http]
 fn a_storm_of_news_costs_little_and_real_news_reach_list_search_and_gate(way: Way) {
     let case = Case::new("23");
     let mut proxy = case.start_in(way);
-    let key = proxy.load("busy")["key"].clone();
+    let key = load_busy(&mut proxy, way);
     let own = ["grow", "shrink", "storm", "swap"];
     assert_eq!(names(&proxy.definitions(&["busy"])), own);
-    proxy.subscribe();
-    if !way.is_modern() {
-        // Loading told of it already.
-        proxy.wait_for("news of the load", SECOND, is_notice);
-    }
 
     let before = n_lists(&case);
     assert_eq!(text_of(&proxy.call("storm", json!({"n": 200}))), "stormed");
@@ -335,14 +342,12 @@ fn a_storm_of_news_costs_little_and_real_news_reach_list_search_and_gate(way: Wa
 }
 }
 
-#[test]
-fn a_server_that_tells_of_changes_without_end_is_asked_now_and_then_and_serves_all_the_while() {
+in_ways! { [stdio http modern_stdio modern_http]
+fn a_server_that_tells_of_changes_without_end_is_asked_now_and_then_and_serves_all_the_while(way: Way) {
     let mut case = Case::new("23");
     case.add_args("busy", &["--tick"]);
-    let mut proxy = case.start();
-    proxy.load("busy");
-    proxy.list();
-    proxy.wait_for("news of the load", SECOND, is_notice);
+    let mut proxy = case.start_in(way);
+    load_busy(&mut proxy, way);
     let (started, before) = (Instant::now(), n_lists(&case));
     wait_until("five seconds are over", 20 * SECOND, || {
         let id = proxy.ask("tools/call", json!({"name": "storm", "arguments": {"n": 0}}));
@@ -354,5 +359,6 @@ fn a_server_that_tells_of_changes_without_end_is_asked_now_and_then_and_serves_a
     assert!((1..=most).contains(&(n_asked as u64)), "{n_asked} lists, at most {most} are right");
     assert_eq!(proxy.count(is_notice), 0, "nothing has changed");
     assert_eq!(change(&mut proxy, "grow"), "extra_4");
-    assert_eq!(upstream_names(&proxy.list()), ["extra_4", "grow", "shrink", "storm", "swap"]);
+    assert_eq!(names(&proxy.definitions(&["busy"])), ["extra_4", "grow", "shrink", "storm", "swap"]);
+}
 }
