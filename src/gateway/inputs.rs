@@ -86,7 +86,7 @@ impl Unfinished {
         let params = member(&all, "params").map_or("{}", |params| params.value);
         match self.session.client.call_over(&self.to, &method, params, CALL_TOTAL).await {
             Ok(Reply::Result(result)) => Ok(result),
-            Ok(Reply::Error(error)) => Err(format!("the client refused `{method}`: {}", error)),
+            Ok(Reply::Error(error)) => Err(format!("the client refused `{method}`: {error}")),
             Err(error) => Err(format!("the client did not answer `{method}`: {error}")),
         }
     }

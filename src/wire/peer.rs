@@ -443,7 +443,7 @@ impl Peer {
     }
 
     fn tell_cancelled(&self, id: u64, reason: Option<&str>) {
-        let reason = reason.map(|reason| format!(r#","reason":{}"#, reason)).unwrap_or_default();
+        let reason = reason.map(|reason| format!(r#","reason":{reason}"#)).unwrap_or_default();
         let params = format!(r#"{{"requestId":{id}{reason}}}"#);
         // A server that takes nothing more is about to be given up anyway.
         self.outbox.push(notification_line("notifications/cancelled", Some(&params))).ok();
