@@ -9,6 +9,7 @@ use super::{
 use crate::{
     gate::map::{NamePattern, Pattern},
     model::{
+        diagnostic::Diagnostic,
         limits::AUTO_SKILL_TOOLS,
         name::{SkillName, UpstreamName},
         tool::first_sentence,
@@ -51,6 +52,38 @@ pub(super) fn skills_of(upstream: &UpstreamName, facts: &UpstreamFacts, registry
         skills.push(skill(upstream, upstream.as_str().to_owned(), facts, &rest, patterns));
     }
     skills
+}
+
+/// Adds skills that were made of upstreams to those of folders. None takes another's tools away: a folder's skill of the
+/// same name is the playbook of what it would have opened; among upstreams, one's own name goes before the name of a part
+/// of another, which gets a number.
+pub(super) fn add(
+    skills: &mut BTreeMap<SkillName, CatalogSkill>,
+    made: Vec<CatalogSkill>,
+    findings: &mut Vec<Diagnostic>,
+) {
+    let is_whole =
+        |skill: &CatalogSkill| matches!(&skill.origin, Origin::Upstream(name) if name.as_str() == skill.name.as_str());
+    let (whole, parts): (Vec<_>, Vec<_>) = made.into_iter().partition(is_whole);
+    for mut skill in whole.into_iter().chain(parts) {
+        match skills.get_mut(&skill.name) {
+            None => {}
+            Some(own) if own.origin == Origin::Folder => {
+                let message = format!("skill `{}` of a folder is the playbook of the upstream's tools", skill.name);
+                findings.push(Diagnostic::note("skill-of-upstream", message));
+                own.patterns.extend(skill.patterns);
+                continue;
+            }
+            Some(_) => {
+                let numbered = (2..).map(|number| SkillName::new(format!("{}-{number}", skill.name)));
+                let name = numbered.into_iter().find(|name| !skills.contains_key(name)).unwrap_or(skill.name.clone());
+                let message = format!("two skills are called `{}`; one is `{name}` now", skill.name);
+                findings.push(Diagnostic::warning("skill-renamed", message).hint("a gating map gives skills names"));
+                skill.name = name;
+            }
+        }
+        skills.insert(skill.name.clone(), skill);
+    }
 }
 
 /// A prefix where the group's tools and no others have one, so that a new tool joins by its name; else their names.
@@ -152,6 +185,50 @@ fn body(upstream: &UpstreamName, facts: &UpstreamFacts, tools: &[&Registered]) -
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A skill with one pattern, `*` of this upstream.
+    fn made(name: &str, origin: Origin) -> CatalogSkill {
+        let patterns = match &origin {
+            Origin::Folder => Vec::new(),
+            Origin::Upstream(upstream) => vec![Pattern::all_of(upstream)],
+        };
+        CatalogSkill {
+            name: SkillName::new(name),
+            description: String::new(),
+            body: String::new(),
+            patterns,
+            origin,
+            on_disk: None,
+            is_hidden: false,
+            tags: Vec::new(),
+            tools: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn no_skill_takes_the_tools_of_another_of_its_name() {
+        let of = |name: &str, upstream: &str| made(name, Origin::Upstream(UpstreamName::new(upstream)));
+        let mut skills = BTreeMap::new();
+        skills.insert(SkillName::new("files"), made("files", Origin::Folder));
+        let mut findings = Vec::new();
+        let parts = vec![of("shop-orders", "shop"), of("shop", "shop"), of("files", "files")];
+        let all = parts.into_iter().chain([of("shop-orders", "shop-orders")]).collect();
+        add(&mut skills, all, &mut findings);
+        let seen: Vec<String> = skills
+            .values()
+            .map(|skill| {
+                let patterns: Vec<String> = skill.patterns.iter().map(Pattern::to_string).collect();
+                let whose = if skill.origin == Origin::Folder { "folder" } else { "made" };
+                format!("{} {whose} {}", skill.name, patterns.join(","))
+            })
+            .collect();
+        assert_eq!(
+            seen,
+            ["files folder files:*", "shop made shop:*", "shop-orders made shop-orders:*", "shop-orders-2 made shop:*",]
+        );
+        let codes: Vec<&str> = findings.iter().map(|finding| finding.code).collect();
+        assert_eq!(codes, ["skill-of-upstream", "skill-renamed"]);
+    }
 
     #[test]
     fn a_tools_subject_is_its_first_word_that_is_no_verb() {

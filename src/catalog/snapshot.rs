@@ -103,6 +103,8 @@ pub struct Snapshot {
     always: Vec<bool>,
     /// Per tool: the skills that open it, the one with the fewest tools first.
     opened_by: Vec<Vec<SkillName>>,
+    /// About the skills that were made of upstreams.
+    findings: Vec<Diagnostic>,
 }
 
 impl Snapshot {
@@ -113,12 +115,11 @@ impl Snapshot {
         let registry = Registry::build(&tools, reserved);
         let mut skills: BTreeMap<SkillName, CatalogSkill> =
             skill_set.skills.values().map(|skill| (skill.name.clone(), from_disk(skill, map.as_deref()))).collect();
+        let mut findings = Vec::new();
         if map.is_none() {
             let named = upstreams.iter().filter(|(tools, _)| tools.name.fault().is_none());
             let made = named.flat_map(|(tools, facts)| auto::skills_of(&tools.name, facts, &registry));
-            for skill in made {
-                skills.entry(skill.name.clone()).or_insert(skill);
-            }
+            auto::add(&mut skills, made.collect(), &mut findings);
         }
         let always_entries = map.as_ref().map(|map| map.always.as_slice()).unwrap_or_default();
         let is_always = |tool: &Registered| {
@@ -136,7 +137,7 @@ impl Snapshot {
             allow: &rule.allow,
             deny: &rule.deny,
         }));
-        Self { generation, config, map, policy, registry, skills, core, always, opened_by }
+        Self { generation, config, map, policy, registry, skills, core, always, opened_by, findings }
     }
 
     /// Whether the tool at this position is open to everybody at all times.
@@ -199,6 +200,7 @@ impl Snapshot {
     /// What is wrong or worth knowing about map, skills and names; tools of upstreams that are down count as unknown.
     pub fn findings(&self) -> Vec<Diagnostic> {
         let mut found = self.registry.findings.clone();
+        found.extend(self.findings.iter().cloned());
         let names: Vec<(&UpstreamName, &str, &str)> = self
             .registry
             .tools()
