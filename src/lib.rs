@@ -28,7 +28,7 @@
 //! | floor | folder | what it owns |
 //! |---|---|---|
 //! | 0 | [`model`] | the vocabulary: names, tools, callers, findings, limits, files with places |
-//! | 1 | [`wire`] | JSON-RPC envelopes, framing, id tables, child processes, our own stdio |
+//! | 1 | [`wire`] | passing over JSON, JSON-RPC envelopes, framing, id tables, HTTP, child processes, our own stdio, timers |
 //! | 1 | [`config`] | `gatekey.toml` and clients' files → a checked config |
 //! | 1 | [`skill`] | SKILL.md, read leniently; references |
 //! | 1 | [`gate`] | gating maps, keys, the one decision |
