@@ -32,6 +32,7 @@
 //! | 1 | [`config`] | `gatekey.toml` and clients' files → a checked config |
 //! | 1 | [`skill`] | SKILL.md, read leniently; references |
 //! | 1 | [`gate`] | gating maps, keys, the one decision |
+//! | 1 | [`search`] | an index of texts, and how good rankings are |
 //! | 1 | [`tokens`] | exact token counts for reports |
 //! | 2 | [`catalog`] | exposed names, skills with what they open, the snapshot |
 //! | 3 | [`upstream`] | one server's life: era, lists, restarts; the pool |
@@ -76,6 +77,7 @@ pub mod gate;
 pub mod gateway;
 pub mod model;
 pub mod reload;
+pub mod search;
 pub mod session;
 pub mod skill;
 pub mod tokens;

@@ -88,8 +88,8 @@ fn object(text: &str) {
         change(text, &all, |key| choice >> (number(key) % 4) & 1 == 1);
     }
     for member in &all {
-        if member.value.starts_with('{') {
-            change(member.value, &members(member.value).unwrap_or_default(), |_| false);
+        if let Some(inner) = members(member.value) {
+            change(member.value, &inner, |_| false);
         }
     }
 }

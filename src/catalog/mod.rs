@@ -2,6 +2,7 @@
 //! readers take the current [`Snapshot`] from. Must not know who is connected. Read `snapshot` first.
 
 mod auto;
+mod finding;
 mod registry;
 mod snapshot;
 mod store;

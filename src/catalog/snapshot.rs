@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     auto,
+    finding::Indexes,
     registry::{Registered, Registry, UpstreamTools},
 };
 use crate::{
@@ -105,6 +106,7 @@ pub struct Snapshot {
     opened_by: Vec<Vec<SkillName>>,
     /// About the skills that were made of upstreams.
     findings: Vec<Diagnostic>,
+    pub(super) indexes: Indexes,
 }
 
 impl Snapshot {
@@ -137,7 +139,19 @@ impl Snapshot {
             allow: &rule.allow,
             deny: &rule.deny,
         }));
-        Self { generation, config, map, policy, registry, skills, core, always, opened_by, findings }
+        Self {
+            generation,
+            config,
+            map,
+            policy,
+            registry,
+            skills,
+            core,
+            always,
+            opened_by,
+            findings,
+            indexes: Indexes::default(),
+        }
     }
 
     /// Whether the tool at this position is open to everybody at all times.

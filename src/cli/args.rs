@@ -49,6 +49,8 @@ pub(super) enum Command {
     Skills(Skills),
     /// Check config, gating maps, skills and names; exit 1 on findings
     Check(Check),
+    /// Measure how well search finds the right skills, on a labelled set
+    Eval(Eval),
     /// Print the JSON Schema of a file
     Schema {
         /// Which file
@@ -144,6 +146,19 @@ pub(super) enum SkillsCommand {
 /// Check config, gating maps, skills and names; exit 1 on findings.
 #[derive(Debug, ClapArgs)]
 pub(super) struct Check {
+    #[command(flatten)]
+    pub(super) setup: Setup,
+}
+
+/// Measure how well search finds the right skills, on a labelled set.
+#[derive(Debug, ClapArgs)]
+pub(super) struct Eval {
+    /// One JSON object a line: {"query": …, "gold": [names of right skills, none where there is none], "lang"?: …}
+    #[arg(value_name = "SET.jsonl")]
+    pub(super) set: PathBuf,
+    /// A folder of skills instead of the config's (repeatable)
+    #[arg(long = "skills", value_name = "DIR")]
+    pub(super) skills: Vec<PathBuf>,
     #[command(flatten)]
     pub(super) setup: Setup,
 }

@@ -3,6 +3,7 @@
 mod args;
 mod check;
 mod client;
+mod eval;
 mod exit;
 mod misc;
 mod output;

@@ -6,7 +6,7 @@ use clap::Parser as _;
 
 use super::{
     args::{Args, Command},
-    check,
+    check, eval,
     exit::{Exit, Failed},
     misc,
     output::Output,
@@ -48,6 +48,7 @@ fn run(args: &Args, output: &Output) -> Result<Exit, Failed> {
         Command::Tools(tools) => tools::run(tools, output),
         Command::Skills(skills) => skills::run(skills, output),
         Command::Check(check) => check::run(check, output),
+        Command::Eval(eval) => eval::run(eval, output),
         Command::Schema { of } => misc::schema(*of, output),
         Command::Completions { shell } => misc::completions(*shell, output),
     }

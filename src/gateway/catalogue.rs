@@ -20,6 +20,8 @@ pub(super) struct Texts {
     pub(super) load_description: String,
     /// The description of its `name`, where the rest of the catalogue has room; hosts were not seen to cut it.
     pub(super) name_description: String,
+    /// Whether some skill is not described anywhere.
+    pub(super) is_cut: bool,
 }
 
 const INSTRUCTIONS: &str = "Tools are grouped into skills and closed until their skill is loaded. When a task fits a skill, call \
@@ -62,6 +64,7 @@ pub(super) fn texts(snapshot: &Snapshot, principal: &Principal) -> Texts {
     }
     let room = HOST_TEXT_BYTES.saturating_sub(load_description.len());
     let full = at(Level::Full, &skills);
+    let mut is_cut = false;
     if full.len() <= room && estimate_tokens(&full) <= budget {
         load_description.push_str(&full);
     } else {
@@ -69,7 +72,9 @@ pub(super) fn texts(snapshot: &Snapshot, principal: &Principal) -> Texts {
         let short = within(&skills, room, budget / 4, &[Level::Name]);
         let left = budget.saturating_sub(estimate_tokens(&short));
         load_description.push_str(&short);
-        name_description.push_str(&within(&skills, usize::MAX, left, &LEVELS));
+        let whole = within(&skills, usize::MAX, left, &LEVELS);
+        is_cut = whole != full;
+        name_description.push_str(&whole);
     }
     name_description.push_str(&place_core);
 
@@ -80,19 +85,21 @@ pub(super) fn texts(snapshot: &Snapshot, principal: &Principal) -> Texts {
     if snapshot.generation == 0 && skills.iter().any(|shown| shown.skill.origin != Origin::Folder) {
         // Skills that are made of upstreams are known once those are up, and these texts are not sent again.
         instructions.push_str(" The skills are listed with skill_load.");
-        return Texts { instructions, load_description, name_description };
+        return Texts { instructions, load_description, name_description, is_cut };
     }
     let room = HOST_TEXT_BYTES.saturating_sub(instructions.len());
     instructions.push_str(&within(&skills, room, budget, &[Level::Sentence, Level::Name]));
-    Texts { instructions, load_description, name_description }
+    Texts { instructions, load_description, name_description, is_cut }
 }
 
 /// The skills of the catalogue, by name: what is hidden, always active or of no use to `principal` is not among them.
 pub(super) fn listed<'a>(snapshot: &'a Snapshot, principal: &Principal) -> Vec<&'a CatalogSkill> {
-    let is_listed = |skill: &&CatalogSkill| {
-        !skill.is_hidden && snapshot.core.as_ref() != Some(&skill.name) && snapshot.knows_skill(skill, principal)
-    };
-    snapshot.skills.values().filter(is_listed).collect()
+    snapshot.skills.values().filter(|skill| is_listed(snapshot, skill, principal)).collect()
+}
+
+/// Whether the skill is one of the catalogue.
+pub(super) fn is_listed(snapshot: &Snapshot, skill: &CatalogSkill, principal: &Principal) -> bool {
+    !skill.is_hidden && snapshot.core.as_ref() != Some(&skill.name) && snapshot.knows_skill(skill, principal)
 }
 
 fn core_text(skill: &CatalogSkill) -> String {

@@ -170,6 +170,10 @@ pub const CATALOG_TOKENS: usize = 1_500;
 pub const LIST_TOKENS: usize = 10_000;
 /// A client that has not listed again this long after a change never will.
 pub const RELIST: Duration = Duration::from_secs(2);
+/// Skills in one answer of `skill_search`, unless it is told otherwise, and at most.
+pub const SEARCH_HITS: usize = 5;
+/// See [`SEARCH_HITS`].
+pub const SEARCH_HITS_MOST: usize = 20;
 /// Full definitions in one `tool_describe`.
 pub const DESCRIBE_TOOLS: usize = 10;
 /// Bytes of a tool's schema shown with an argument error.

@@ -8,6 +8,7 @@ mod cases;
 mod conformance;
 mod faults;
 mod files;
+mod finding;
 mod fuzz;
 mod gate;
 mod hidden;

@@ -3,6 +3,7 @@
 mod serve;
 mod skill_load;
 mod skill_read_reference;
+mod skill_search;
 mod skill_unload;
 mod tool_call;
 mod tool_describe;

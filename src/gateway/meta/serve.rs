@@ -4,7 +4,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use serde_json::{Value, json};
 
-use super::{skill_load, skill_read_reference, skill_unload, tool_call, tool_describe};
+use super::{skill_load, skill_read_reference, skill_search, skill_unload, tool_call, tool_describe};
 use crate::{
     catalog::{CatalogSkill, Snapshot},
     gate::key::claimed_skill,
@@ -37,13 +37,15 @@ pub const NAMES: &[&str] = &[
 pub(in crate::gateway) fn definitions(snapshot: &Snapshot, principal: &Principal, era: Era) -> Vec<String> {
     let texts = catalogue::texts(snapshot, principal);
     let intent = snapshot.config.intent;
-    let mut tools = vec![
-        skill_load::definition(snapshot, principal, texts),
+    let search = texts.is_cut.then(skill_search::definition);
+    let mut tools = vec![skill_load::definition(snapshot, principal, texts)];
+    tools.extend(search);
+    tools.extend([
         skill_read_reference::definition(),
         tool_describe::definition(),
         tool_call::definition("tool_call_read", intent),
         tool_call::definition("tool_call_write", intent),
-    ];
+    ]);
     if era == Era::Legacy {
         tools.push(skill_unload::definition());
     }
@@ -61,6 +63,7 @@ pub(in crate::gateway) fn call(gateway: &Arc<Gateway>, request: &Request<'_>, na
     let outcome = match (name, request.era) {
         ("skill_load", _) => return skill_load::call(gateway, request, &arguments),
         ("skill_read_reference", _) => skill_read_reference::call(request, &arguments),
+        ("skill_search", _) => skill_search::call(request, &arguments),
         ("tool_describe", _) => match tool_describe::call(gateway, request, &arguments) {
             Ok(result) => return request.answer_raw(result),
             Err(error) => Err(error),

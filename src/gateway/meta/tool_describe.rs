@@ -84,25 +84,18 @@ fn by_name(
     (found, closed)
 }
 
-/// Positions of the open tools that share words with `query`, best first; all of them where it has no words.
+/// Positions of the open tools that have words of `query`, best first; all of them where it has none.
 fn best(request: &Request<'_>, open: &OpenSkills, query: &str, is_within: impl Fn(usize) -> bool) -> Vec<usize> {
     let snapshot = &request.snapshot;
-    let words: Vec<String> =
-        query.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase).filter(|word| word.len() > 1).collect();
-    let mut scored: Vec<(usize, usize)> = Vec::new();
-    for (position, tool) in snapshot.registry.tools().iter().enumerate() {
-        let is_known = snapshot.is_visible(position, &request.session.principal) && snapshot.is_open(position, open);
-        if !is_known || !is_within(position) {
-            continue;
-        }
-        let (name, text) = (tool.exposed.as_str().to_lowercase(), tool.tool.description.to_lowercase());
-        let score =
-            |word: &String| 3 * usize::from(name.contains(word.as_str())) + usize::from(text.contains(word.as_str()));
-        scored.push((words.iter().map(score).sum(), position));
+    let is_known = |position: &usize| {
+        is_within(*position)
+            && snapshot.is_visible(*position, &request.session.principal)
+            && snapshot.is_open(*position, open)
+    };
+    if query.trim().is_empty() {
+        return (0..snapshot.registry.tools().len()).filter(is_known).collect();
     }
-    scored.retain(|(score, _)| *score > 0 || words.is_empty());
-    scored.sort_by_key(|(score, position)| (std::cmp::Reverse(*score), *position));
-    scored.into_iter().map(|(_, position)| position).collect()
+    snapshot.find_tools(query).into_iter().map(|(position, _)| position).filter(is_known).collect()
 }
 
 /// The result, as JSON. Definitions stand in it as their servers wrote them: a tree would round the numbers of some and

@@ -1,0 +1,136 @@
+//! From a text to its terms: words of texts and identifiers, in lower case, as English stems; words with diacritics also
+//! without them; pairs of characters where a script has no blanks.
+
+use tantivy::tokenizer::{
+    AsciiFoldingFilter, Language, LowerCaser, RemoveLongFilter, SimpleTokenizer, Stemmer, TextAnalyzer,
+};
+
+/// Longer words are data, not language.
+const WORD_BYTES: usize = 60;
+
+/// Words that say nothing of what a text is about, and those by which people ask.
+const STOPS: &str = "a about after again all also am an and any anything are as at be because been before being but by can could did do \
+     does doing don done down for from get getting give go going gonna good got had has have having he her here hers him his how i if \
+     in into is it its itself just ll let like make me might more most much must my myself need no not now of off on once one only or \
+     other our ours out over own please re really s same she should so some something such t than that the their theirs them then there \
+     these they thing things this those through to too up us use using ve very want was we were what when where which while who whom \
+     whose why will with without would you your yours yourself";
+
+/// Makes terms; keeps what it needs for that.
+pub struct Analyzer {
+    words: TextAnalyzer,
+    folded: TextAnalyzer,
+}
+
+impl Default for Analyzer {
+    fn default() -> Self {
+        let words = || {
+            TextAnalyzer::builder(SimpleTokenizer::default())
+                .filter(RemoveLongFilter::limit(WORD_BYTES))
+                .filter(LowerCaser)
+                .filter(Stemmer::new(Language::English))
+        };
+        Self { words: words().build(), folded: words().filter(AsciiFoldingFilter).build() }
+    }
+}
+
+impl std::fmt::Debug for Analyzer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Analyzer")
+    }
+}
+
+impl Analyzer {
+    /// The terms of `text`, in their order; one may stand several times.
+    pub fn terms(&mut self, text: &str) -> Vec<String> {
+        let text = spread(text);
+        let mut terms = Vec::new();
+        self.words.token_stream(&text).process(&mut |token| {
+            if token.text.chars().any(has_no_blanks) {
+                terms.extend(pairs(&token.text));
+            } else {
+                terms.push(token.text.clone());
+            }
+        });
+        if !text.is_ascii() {
+            let plain = terms.clone();
+            self.folded.token_stream(&text).process(&mut |token| {
+                if token.text.is_ascii() && !plain.contains(&token.text) {
+                    terms.push(token.text.clone());
+                }
+            });
+        }
+        terms
+    }
+}
+
+/// Whether a term says nothing of what a text is about.
+pub(super) fn is_common(term: &str) -> bool {
+    static STEMS: std::sync::LazyLock<std::collections::HashSet<String>> =
+        std::sync::LazyLock::new(|| Analyzer::default().terms(STOPS).into_iter().collect());
+    STEMS.contains(term)
+}
+
+/// Neighbouring terms as one.
+pub(super) fn neighbours(terms: &[String]) -> impl Iterator<Item = String> {
+    terms.windows(2).map(|pair| pair.join("_"))
+}
+
+/// Whether a term is one of [`neighbours`]; the terms of a text have no such sign in them.
+pub(super) fn is_pair(term: &str) -> bool {
+    term.contains('_')
+}
+
+/// Puts a blank between the words of `camelCase`.
+fn spread(text: &str) -> String {
+    let mut spread = String::with_capacity(text.len() + 8);
+    let mut was_lower = false;
+    for c in text.chars() {
+        if was_lower && c.is_uppercase() {
+            spread.push(' ');
+        }
+        was_lower = c.is_lowercase();
+        spread.push(c);
+    }
+    spread
+}
+
+/// Whether words of this character's script stand together without blanks.
+fn has_no_blanks(c: char) -> bool {
+    matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}' | '\u{0e00}'..='\u{0e7f}')
+}
+
+/// Pairs of neighbouring characters; other scripts' parts as they are.
+fn pairs(word: &str) -> Vec<String> {
+    let mut pairs = Vec::new();
+    let chars: Vec<char> = word.chars().collect();
+    for part in chars.chunk_by(|a, b| has_no_blanks(*a) == has_no_blanks(*b)) {
+        if part.len() == 1 || !part.first().is_some_and(|c| has_no_blanks(*c)) {
+            pairs.push(part.iter().collect());
+        } else {
+            pairs.extend(part.windows(2).map(|pair| pair.iter().collect::<String>()));
+        }
+    }
+    pairs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terms_are_stems_of_words_and_pairs_of_characters() {
+        let mut analyzer = Analyzer::default();
+        for (text, expected) in [
+            ("Cancels the orders!", "cancel the order"),
+            ("getOrderStatus orders_list", "get order status order list"),
+            ("Faktury za zamówienia", "fakturi za zamówienia zamowienia"),
+            ("přehled", "přehl prehl"),
+            ("检索发票", "检索 索发 发票"),
+            ("用PDF导出", "用 pdf 导出"),
+            ("", ""),
+        ] {
+            assert_eq!(analyzer.terms(text).join(" "), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! `skill_search`, `tool_describe` by words, and `gatekey eval`: what is found, and who may find it.
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    cases::Case,
+    proxy::{Proxy, names, run, text_of},
+    ways::{Way, in_ways},
+};
+
+/// Many skills, of which four are about something; one of those is hidden, and one opens what nobody may call.
+fn many_skills() -> (Case, std::path::PathBuf) {
+    let case = Case::new("29");
+    let about = [
+        ("refunds", "Give a customer money back.", "tags: [shop, money]\n", "# Partial refunds\nAsk for the reason."),
+        ("invoices", "Write invoices and remind of unpaid ones.", "tags: [shop]\n", "Vystavení faktur a upomínek."),
+        ("payroll", "Pay the customer's refunds to the staff.", "disable-model-invocation: true\n", "x"),
+        ("wiper", "Wipe refunds off the disk.", "", "x"),
+    ];
+    let other = (0..40).map(|n| (format!("other-{n}"), format!("Thing number {n}, which has nothing to do with it.")));
+    for (name, description, header, body) in about {
+        write(&case, name, description, header, body);
+    }
+    for (name, description) in other {
+        write(&case, &name, &description, "", "Nothing.");
+    }
+    case.write("map.toml", "version = 1\n[skills]\nrefunds = [\"=read\", \"=write\"]\nwiper = [\"delete\"]\n");
+    let config = case
+        .own_config("start-wait-ms = 20000\nmaps = [\"map.toml\"]\nskills = [\"skills\"]\ncatalog-budget-tokens = 300");
+    let rules = "\n[[rules]]\ndeny = [\"delete*\"]\n";
+    std::fs::write(&config, std::fs::read_to_string(&config).unwrap() + rules).unwrap();
+    (case, config)
+}
+
+fn write(case: &Case, name: &str, description: &str, header: &str, body: &str) {
+    let text = format!("---\nname: {name}\ndescription: {description}\n{header}---\n{body}\n");
+    case.write(&format!("skills/{name}/SKILL.md"), &text);
+}
+
+fn search(proxy: &mut Proxy, arguments: Value) -> Vec<String> {
+    let found = proxy.call("skill_search", arguments);
+    let skills = found["structuredContent"]["skills"].as_array().unwrap_or_else(|| panic!("{found}"));
+    skills.iter().map(|skill| skill["name"].as_str().unwrap().to_owned()).collect()
+}
+
+in_ways! { [stdio http modern_stdio modern_http]
+fn a_skill_is_found_by_what_it_is_for_by_those_who_may_know_it(way: Way) {
+    let (_case, config) = many_skills();
+    let mut proxy = Proxy::opened(way, &config);
+    assert!(names(&proxy.list()).contains(&"skill_search"), "the catalogue has no room for all");
+    assert_eq!(search(&mut proxy, json!({"query": "a customer wants his money back"})), ["refunds"]);
+    assert_eq!(search(&mut proxy, json!({"query": "partial refunding"})), ["refunds"], "neither hidden nor forbidden");
+    assert_eq!(search(&mut proxy, json!({"query": "vystaveni faktury"})), ["invoices"], "without diacritics");
+    assert_eq!(search(&mut proxy, json!({"query": "thing number", "top_k": 3})), ["other-0", "other-1", "other-10"]);
+    assert_eq!(search(&mut proxy, json!({"query": "invoices refund", "tags": ["money"]})), ["refunds"]);
+    assert_eq!(search(&mut proxy, json!({"query": "zzz"})), [""; 0]);
+    let found = proxy.call("skill_search", json!({"query": "refund"}));
+    let first = &found["structuredContent"]["skills"][0];
+    assert_eq!((&first["opens"], &first["origin"]), (&json!(2), &json!("folder")), "{found}");
+    assert!(text_of(&found).contains("- refunds: Give a customer money back."), "{found}");
+    let wrong = proxy.call("skill_search", json!({}));
+    assert_eq!(wrong["structuredContent"]["code"], "invalid_arguments");
+}
+}
+
+in_ways! { [stdio modern_http]
+fn an_open_tool_is_found_by_words_and_a_closed_one_is_not(way: Way) {
+    let (_case, config) = many_skills();
+    let mut proxy = Proxy::opened(way, &config);
+    let key = proxy.load("refunds")["key"].as_str().unwrap().to_owned();
+    for (query, expected) in [("write files", &["write", "read"][..]), ("delete", &[]), ("nothing of it", &[])] {
+        let found = proxy.call("tool_describe", json!({"query": query, "key": key}));
+        assert_eq!(names(found["structuredContent"]["tools"].as_array().unwrap()), expected, "{query}");
+    }
+}
+}
+
+#[test]
+fn a_short_catalogue_needs_no_search() {
+    let (case, _) = many_skills();
+    let config = case.own_config("start-wait-ms = 20000\nskills = [\"skills\"]\ncatalog-budget-tokens = 100000");
+    let mut proxy = Proxy::opened(Way::Stdio, &config);
+    assert!(!names(&proxy.list()).contains(&"skill_search"));
+    assert_eq!(search(&mut proxy, json!({"query": "money back"})), ["refunds"], "it is there all the same");
+}
+
+#[test]
+fn a_set_of_questions_is_measured() {
+    let (case, _) = many_skills();
+    let set = case.write(
+        "set.jsonl",
+        concat!(
+            r#"{"query": "money back", "gold": ["refunds"], "lang": "en"}"#,
+            "\n\n",
+            r#"{"query": "upomínky", "gold": ["invoices"], "lang": "cs"}"#,
+            "\n",
+            r#"{"query": "refunds", "gold": ["invoices", "wiper"], "lang": "en"}"#,
+            "\n",
+            r#"{"query": "zzz", "gold": []}"#,
+            "\n",
+            r#"{"query": "money", "gold": []}"#,
+        ),
+    );
+    let skills = case.path("skills");
+    let (code, stdout, stderr) = run(["eval", set.to_str().unwrap(), "--skills", skills.to_str().unwrap(), "--json"]);
+    assert_eq!(code, 0, "{stderr}");
+    let data = serde_json::from_str::<Value>(&stdout).unwrap()["data"].take();
+    let mean = |group: &str, measure: &str| data["groups"][group][measure]["mean"].as_f64().unwrap();
+    assert_eq!((mean("all", "hit_1"), mean("en", "hit_1"), mean("cs", "hit_1")), (0.3333, 0.5, 0.0));
+    // `wiper` is second to `refunds`, `upomínky` and `upomínek` share no stem, and `invoices` has no word of the third.
+    assert_eq!((mean("all", "recall_5"), mean("all", "mrr_10")), (0.5, 0.5));
+    assert_eq!(data["groups"]["all"]["queries"], 3);
+    let no_answer = json!({"queries": 2, "recognised": 1, "answerable": 3, "false_alarms": 1});
+    assert_eq!(data["no_answer"], no_answer);
+    assert_eq!(data["confusions"], json!([{"right": "invoices", "found": "refunds", "queries": 1}]));
+    case.write("set.jsonl", r#"{"query": "x", "gold": ["nobody"]}"#);
+    let (code, _, stderr) = run(["eval", set.to_str().unwrap(), "--skills", skills.to_str().unwrap()]);
+    assert!(code == 2 && stderr.contains("`nobody`"), "{code} {stderr}");
+}
