@@ -176,5 +176,7 @@ pub const SEARCH_HITS: usize = 5;
 pub const SEARCH_HITS_MOST: usize = 20;
 /// Full definitions in one `tool_describe`.
 pub const DESCRIBE_TOOLS: usize = 10;
+/// Closed tools that a search for tools names, with the skill that opens them.
+pub const CLOSED_HITS: usize = 3;
 /// Bytes of a tool's schema shown with an argument error.
 pub const SCHEMA_HINT_BYTES: usize = 8 << 10;

@@ -64,13 +64,23 @@ fn a_skill_is_found_by_what_it_is_for_by_those_who_may_know_it(way: Way) {
 }
 
 in_ways! { [stdio modern_http]
-fn an_open_tool_is_found_by_words_and_a_closed_one_is_not(way: Way) {
+fn an_open_tool_is_found_by_words_and_a_closed_one_is_named_with_its_skill(way: Way) {
     let (_case, config) = many_skills();
     let mut proxy = Proxy::opened(way, &config);
+    let found = proxy.call("tool_describe", json!({"query": "write a file"}));
+    let closed: Vec<(&str, &str)> = found["structuredContent"]["not_described"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|closed| (closed["tool"].as_str().unwrap(), closed["skill"].as_str().unwrap()))
+        .collect();
+    assert_eq!(closed, [("write", "refunds"), ("read", "refunds")], "{found}");
+    assert_eq!(found["structuredContent"]["tools"], json!([]), "closed tools are not described");
     let key = proxy.load("refunds")["key"].as_str().unwrap().to_owned();
     for (query, expected) in [("write files", &["write", "read"][..]), ("delete", &[]), ("nothing of it", &[])] {
         let found = proxy.call("tool_describe", json!({"query": query, "key": key}));
         assert_eq!(names(found["structuredContent"]["tools"].as_array().unwrap()), expected, "{query}");
+        assert_eq!(found["structuredContent"]["not_described"], json!([]), "{query}: what nobody can open is not named");
     }
 }
 }

@@ -316,18 +316,18 @@ fn a_storm_of_news_costs_little_and_real_news_reach_list_search_and_gate(way: Wa
     assert_eq!(text_of(&proxy.call("extra_4", json!({}))), "ok:extra_4");
     assert_eq!(described(&mut proxy, &key, "extra_4"), ["extra_4"]);
 
-    assert_eq!(described(&mut proxy, &key, "changed"), [""; 0]);
+    assert_eq!(described(&mut proxy, &key, "renewed"), [""; 0]);
     if way.is_modern() {
         // The list of a modern client has no definitions of opened tools, so it stays as it is.
         assert_eq!(text_of(&proxy.call("swap", json!({}))), "swapped");
-        wait_until("it is known", 4 * SECOND, || !described(&mut proxy, &key, "changed").is_empty());
+        wait_until("it is known", 4 * SECOND, || !described(&mut proxy, &key, "renewed").is_empty());
     } else {
         assert_eq!(change(&mut proxy, "swap"), "swapped");
     }
     let listed = proxy.definitions(&["busy"]);
     let storm = listed.iter().find(|tool| tool["name"] == "storm").unwrap();
-    assert!(storm["description"].as_str().unwrap().contains("changed"), "{storm}");
-    assert_eq!(described(&mut proxy, &key, "changed")[0], "storm");
+    assert!(storm["description"].as_str().unwrap().contains("renewed"), "{storm}");
+    assert_eq!(described(&mut proxy, &key, "renewed")[0], "storm");
 
     assert_eq!(change(&mut proxy, "shrink"), "extra_4");
     assert_eq!(names(&proxy.definitions(&["busy"])), own);

@@ -9,11 +9,15 @@ use crate::{
     gate::policy::Decision,
     gateway::{
         call::{Call, open_to},
+        catalogue,
         dispatch::{Gateway, Request},
         error::ToolError,
         params::Params,
     },
-    model::limits::DESCRIBE_TOOLS,
+    model::{
+        limits::{CLOSED_HITS, DESCRIBE_TOOLS},
+        name::SkillName,
+    },
     wire::era::Era,
 };
 
@@ -43,7 +47,8 @@ pub(super) fn call(gateway: &Gateway, request: &Request<'_>, arguments: &Params<
     let names: Vec<String> = arguments.raw("names").and_then(|raw| serde_json::from_str(raw).ok()).unwrap_or_default();
     let (found, closed) = if names.is_empty() {
         let query = arguments.text_of("query").unwrap_or_default();
-        (best(request, &open, &query, is_within), Vec::new())
+        let (found, closed) = best(request, &open, &query, is_within);
+        (found, by_name(gateway, request, &open, &closed, worth == KeyWorth::Stale).1)
     } else {
         by_name(gateway, request, &open, &names, worth == KeyWorth::Stale)
     };
@@ -84,18 +89,29 @@ fn by_name(
     (found, closed)
 }
 
-/// Positions of the open tools that have words of `query`, best first; all of them where it has none.
-fn best(request: &Request<'_>, open: &OpenSkills, query: &str, is_within: impl Fn(usize) -> bool) -> Vec<usize> {
-    let snapshot = &request.snapshot;
-    let is_known = |position: &usize| {
-        is_within(*position)
-            && snapshot.is_visible(*position, &request.session.principal)
-            && snapshot.is_open(*position, open)
-    };
+/// Positions of the open tools that have words of `query`, best first, or all of them where it has none; and names of the
+/// best closed ones that a skill of the catalogue opens.
+fn best(
+    request: &Request<'_>,
+    open: &OpenSkills,
+    query: &str,
+    is_within: impl Fn(usize) -> bool,
+) -> (Vec<usize>, Vec<String>) {
+    let (snapshot, principal) = (&request.snapshot, &request.session.principal);
+    let is_known = |position: &usize| is_within(*position) && snapshot.is_visible(*position, principal);
+    let is_open = |position: &usize| snapshot.is_open(*position, open);
     if query.trim().is_empty() {
-        return (0..snapshot.registry.tools().len()).filter(is_known).collect();
+        let all = 0..snapshot.registry.tools().len();
+        return (all.filter(is_known).filter(is_open).collect(), Vec::new());
     }
-    snapshot.find_tools(query).into_iter().map(|(position, _)| position).filter(is_known).collect()
+    let hits = snapshot.find_tools(query).into_iter().map(|(position, _)| position).filter(is_known);
+    let (found, closed): (Vec<usize>, Vec<usize>) = hits.partition(is_open);
+    let is_listed = |name: &SkillName| {
+        snapshot.skills.get(name).is_some_and(|skill| catalogue::is_listed(snapshot, skill, principal))
+    };
+    let can_be_opened = |position: &usize| snapshot.openers(*position).iter().any(is_listed);
+    let named = closed.into_iter().filter(can_be_opened).take(CLOSED_HITS);
+    (found, named.map(|position| snapshot.registry.tools()[position].exposed.to_string()).collect())
 }
 
 /// The result, as JSON. Definitions stand in it as their servers wrote them: a tree would round the numbers of some and

@@ -36,7 +36,7 @@ def shrink(args, ctx):
 
 @fake.tool("swap", "changes a description")
 def swap(args, ctx):
-    fake.tools[0]["description"] = "many notifications, changed at %f" % time.time()
+    fake.tools[0]["description"] = "many notifications, renewed at %f" % time.time()
     changed(ctx)
     return "swapped"
 
