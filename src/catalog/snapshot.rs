@@ -54,6 +54,15 @@ pub enum Origin {
     Upstream(UpstreamName),
 }
 
+impl std::fmt::Display for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Folder => f.write_str("folder"),
+            Self::Upstream(upstream) => write!(f, "upstream:{upstream}"),
+        }
+    }
+}
+
 /// A skill with what it opens.
 #[derive(Debug)]
 pub struct CatalogSkill {

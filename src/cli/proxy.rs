@@ -30,7 +30,7 @@ pub(super) fn run(args: &Proxy) -> Result<Exit, Failed> {
             tracing::error!("{finding}");
         }
         // In a task of its own, so that no message is a reason to look for signals.
-        let (signalled, mut first) = watch::channel(None);
+        let (signalled, first) = watch::channel(None);
         let mut stopping = JoinSet::new();
         stopping.spawn(async move {
             signalled.send_replace(Some(signals.next().await));
@@ -56,7 +56,7 @@ pub(super) fn run(args: &Proxy) -> Result<Exit, Failed> {
             app.stop().await;
         };
         tokio::select! {
-            () = serving => Ok(first.borrow_and_update().unwrap_or(Exit::Done)),
+            () = serving => Ok(first.borrow().unwrap_or(Exit::Done)),
             Some(Ok(exit)) = stopping.join_next() => Ok(exit),
         }
     })?

@@ -9,7 +9,7 @@ use super::{
     setup::{block_on, prepare, start},
 };
 use crate::{
-    catalog::{CatalogSkill, Origin, Snapshot},
+    catalog::{CatalogSkill, Snapshot},
     model::{name::did_you_mean, principal::Principal, tool::first_sentence},
 };
 
@@ -70,20 +70,13 @@ fn look(setup: &Setup) -> Result<Look, Failed> {
     })?
 }
 
-fn origin(skill: &CatalogSkill) -> String {
-    match &skill.origin {
-        Origin::Folder => "folder".into(),
-        Origin::Upstream(upstream) => format!("upstream:{upstream}"),
-    }
-}
-
 fn row(snapshot: &Snapshot, skill: &CatalogSkill) -> Vec<String> {
     let opens =
         if snapshot.core.as_ref() == Some(&skill.name) { "(core)".to_owned() } else { skill.tools.len().to_string() };
     vec![
         skill.name.to_string(),
         opens,
-        origin(skill),
+        skill.origin.to_string(),
         first_sentence(&snapshot.describe(skill, &Principal::local()), 120),
     ]
 }
@@ -96,7 +89,7 @@ fn summary(snapshot: &Snapshot, skill: &CatalogSkill) -> Value {
     json!({
         "name": skill.name.as_str(),
         "description": skill.description,
-        "origin": origin(skill),
+        "origin": skill.origin.to_string(),
         "is_core": snapshot.core.as_ref() == Some(&skill.name),
         "is_hidden": skill.is_hidden,
         "opens": opens,

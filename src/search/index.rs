@@ -94,12 +94,13 @@ impl Index {
             let texts = [&entry.name, &entry.tags, &entry.description, &entry.headings, &body, &entry.tools];
             let mut document = TantivyDocument::default();
             let mut pairs = Vec::new();
-            for (field, text) in fields.iter().zip(texts) {
+            let [of_texts @ .., of_pairs] = fields;
+            for (field, text) in of_texts.into_iter().zip(texts) {
                 let terms = analyzer.terms(text);
-                document.add_text(*field, terms.join(" "));
+                document.add_text(field, terms.join(" "));
                 pairs.extend(neighbours(&terms));
             }
-            document.add_text(fields[6], pairs.join(" "));
+            document.add_text(of_pairs, pairs.join(" "));
             writer.add_document(document)?;
         }
         let reader = writer.finalize()?.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;

@@ -1,6 +1,7 @@
 //! Streamable HTTP towards one server, both eras: a line is posted, and what comes back is handed on line by line. Keeps
 //! the session of the older era and opens it anew when the server has forgotten it. Must not know what a line is about,
-//! beyond the headers that repeat it. Read [`HttpClient::post`] first.
+//! beyond the headers that repeat it. Read [`HttpClient::post`] first; answers that are streams of
+//! events are read in `http_stream`.
 //!
 //! **Source:** the specification's transport pages, 2025-03-26 to 2026-07-28.
 
@@ -8,7 +9,6 @@ use std::{
     collections::HashMap,
     error::Error as _,
     sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
 };
 
 use bytes::Bytes;
@@ -23,47 +23,45 @@ use super::{
     headers::{self, ParamHeader},
     json::items,
     splice::{member, members},
-    sse::Decoder,
-    timer,
 };
 use crate::model::{
-    limits::{HTTP_CONNECT, HTTP_ERROR_BYTES, HTTP_IDLE, STREAM_END, STREAM_PAUSE, STREAM_PAUSE_MOST, STREAM_RESUMES},
+    limits::{HTTP_CONNECT, HTTP_ERROR_BYTES, HTTP_IDLE},
     program::Endpoint,
 };
 
 /// One server, and the session with it if it keeps one.
 #[derive(Debug)]
 pub struct HttpClient {
-    http: reqwest::Client,
-    url: Url,
+    pub(super) http: reqwest::Client,
+    pub(super) url: Url,
     /// Of every request: those of the config, and what we take.
-    fixed: HeaderMap,
-    limit_bytes: usize,
+    pub(super) fixed: HeaderMap,
+    pub(super) limit_bytes: usize,
     state: Mutex<State>,
     /// Held while a session is opened anew, so that many calls that find it gone open one.
     reopening: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+pub(super) struct State {
     /// Set once the server was asked to `initialize`, with that line.
     greeting: Option<Bytes>,
     /// Legacy only.
-    session: Session,
+    pub(super) session: Session,
     /// Arguments that headers repeat, by tool. Modern only.
     params: HashMap<String, Vec<ParamHeader>>,
 }
 
 /// A session with the server, as headers name it.
 #[derive(Debug, Default)]
-struct Session {
-    id: Option<HeaderValue>,
+pub(super) struct Session {
+    pub(super) id: Option<HeaderValue>,
     /// The revision agreed on.
     version: Option<HeaderValue>,
 }
 
 impl Session {
-    fn add_to(&self, all: &mut HeaderMap) {
+    pub(super) fn add_to(&self, all: &mut HeaderMap) {
         for (name, value) in [(headers::VERSION, &self.version), (headers::SESSION, &self.id)] {
             if let Some(value) = value {
                 all.insert(HeaderName::from_static(name), value.clone());
@@ -162,7 +160,7 @@ impl HttpClient {
         Ok(Self { http, url, fixed, limit_bytes, state, reopening })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         // Nothing in here can panic half-way through a change.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -351,107 +349,6 @@ impl HttpClient {
         Ok(body)
     }
 
-    /// Reads a stream to its end or to the answer. One that ends before is taken up again where the server lets us.
-    async fn receive_stream(
-        &self,
-        first: Response,
-        wants_answer: bool,
-        deliver: &mut impl Deliver,
-    ) -> Result<(), HttpError> {
-        let mut place = Place::default();
-        let mut response = first;
-        let mut n_empty = 0;
-        loop {
-            let n_before = place.n_events;
-            match self.read_stream(response, &mut place, deliver).await {
-                Ok(false) => return Ok(()),
-                Ok(true) if !wants_answer => return Ok(()),
-                Ok(true) if place.last_id.is_none() => return Err(HttpError::NoAnswer),
-                Err(error) if place.last_id.is_none() => return Err(error),
-                Ok(true) | Err(_) => {}
-            }
-            n_empty = if place.n_events > n_before { 0 } else { n_empty + 1 };
-            if n_empty > STREAM_RESUMES {
-                return Err(HttpError::NoAnswer);
-            }
-            tokio::time::sleep(place.pause()).await;
-            response = self.open_stream(&place).await?;
-        }
-    }
-
-    /// Hands on the events of one connection; says whether it ended before whoever takes them had enough.
-    async fn read_stream(
-        &self,
-        mut response: Response,
-        place: &mut Place,
-        deliver: &mut impl Deliver,
-    ) -> Result<bool, HttpError> {
-        let mut decoder = Decoder::new(self.limit_bytes);
-        while let Some(chunk) = response.chunk().await.map_err(|error| HttpError::Broken(reason(&error)))? {
-            for event in decoder.feed(&chunk) {
-                place.n_events += 1;
-                place.last_id = event.id.or(place.last_id.take());
-                place.retry_ms = event.retry_ms.or(place.retry_ms);
-                if !event.data.is_empty() && !deliver.deliver(in_one_line(event.data)).await {
-                    // The end of the stream is on its way; once it was read, the connection can be used again.
-                    let to_end = async { while matches!(response.chunk().await, Ok(Some(_))) {} };
-                    timer::timeout(STREAM_END, to_end).await;
-                    return Ok(false);
-                }
-            }
-            if let Some(size_bytes) = decoder.too_long.pop() {
-                return Err(HttpError::TooLong(size_bytes));
-            }
-        }
-        Ok(true)
-    }
-
-    async fn open_stream(&self, place: &Place) -> Result<Response, HttpError> {
-        let mut all = self.fixed.clone();
-        all.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        self.state().session.add_to(&mut all);
-        if let Some(last) = place.last_id.as_deref().and_then(|id| HeaderValue::try_from(id).ok()) {
-            all.insert(HeaderName::from_static(headers::LAST_EVENT), last);
-        }
-        let sent = self.http.get(self.url.clone()).headers(all).send().await;
-        let response = sent.map_err(|error| HttpError::Unreachable(reason(&error)))?;
-        if response.status().is_success() && has_type(&response, "text/event-stream") {
-            return Ok(response);
-        }
-        Err(HttpError::Refused { status: response.status().as_u16(), body: String::new() })
-    }
-
-    /// Hands on what the server sends unasked, for as long as it offers a stream for that. Legacy only.
-    ///
-    /// # Errors
-    /// The server has no such stream, or has no more.
-    ///
-    /// # Cancel safety
-    /// Dropping the future closes the stream.
-    pub async fn listen(&self, deliver: &mut impl Deliver) -> Result<(), HttpError> {
-        let mut place = Place::default();
-        let mut n_failures = 0;
-        loop {
-            let used = self.state().session.id.clone();
-            match self.open_stream(&place).await {
-                Ok(response) => {
-                    n_failures = 0;
-                    // A stream that breaks is opened anew all the same.
-                    self.read_stream(response, &mut place, deliver).await.ok();
-                }
-                // The session may be opened anew by the next call; the stream belongs to it.
-                Err(HttpError::Refused { status: 404, .. }) if used.is_some() => n_failures += 1,
-                Err(HttpError::Unreachable(_)) => n_failures += 1,
-                Err(error) => return Err(error),
-            }
-            if self.state().session.id != used {
-                place = Place::default();
-            }
-            let pause = place.pause().saturating_mul(1 << n_failures.min(6));
-            tokio::time::sleep(pause.min(STREAM_PAUSE_MOST)).await;
-        }
-    }
-
     /// Tells the server that the session is over. Legacy only.
     ///
     /// # Cancel safety
@@ -464,20 +361,6 @@ impl HttpClient {
         self.state().session.add_to(&mut all);
         // Many servers have no use for it; none needs to be waited for.
         drop(self.http.delete(self.url.clone()).headers(all).send().await);
-    }
-}
-
-/// Where a stream is.
-#[derive(Debug, Default)]
-struct Place {
-    last_id: Option<String>,
-    retry_ms: Option<u64>,
-    n_events: usize,
-}
-
-impl Place {
-    fn pause(&self) -> Duration {
-        self.retry_ms.map_or(STREAM_PAUSE, Duration::from_millis).min(STREAM_PAUSE_MOST)
     }
 }
 
@@ -517,7 +400,7 @@ fn version_of(answer: &[u8]) -> Option<HeaderValue> {
     as_text(member(&result, "protocolVersion")?.value)?.parse().ok()
 }
 
-fn has_type(response: &Response, wanted: &str) -> bool {
+pub(super) fn has_type(response: &Response, wanted: &str) -> bool {
     let given = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     given.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(wanted)
 }
@@ -531,7 +414,7 @@ fn one_line_each(body: Vec<u8>) -> Vec<Vec<u8>> {
 }
 
 /// Line ends in JSON stand between tokens only, so that blanks mean the same.
-fn in_one_line(mut message: Vec<u8>) -> Vec<u8> {
+pub(super) fn in_one_line(mut message: Vec<u8>) -> Vec<u8> {
     if memchr::memchr2(b'\n', b'\r', &message).is_some() {
         for byte in message.iter_mut().filter(|byte| matches!(**byte, b'\n' | b'\r')) {
             *byte = b' ';
@@ -541,7 +424,7 @@ fn in_one_line(mut message: Vec<u8>) -> Vec<u8> {
 }
 
 /// The innermost cause, which says what happened; the address is known and may hold secrets.
-fn reason(error: &reqwest::Error) -> String {
+pub(super) fn reason(error: &reqwest::Error) -> String {
     let mut innermost: &dyn std::error::Error = error;
     while let Some(source) = innermost.source() {
         innermost = source;

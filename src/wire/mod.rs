@@ -8,6 +8,7 @@ pub mod group;
 pub mod guard;
 pub mod headers;
 pub mod http_client;
+mod http_stream;
 pub mod json;
 pub mod line;
 pub mod outbox;

@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use super::serve::{define, read_only, text};
 use crate::{
-    catalog::Origin,
     gateway::{catalogue, dispatch::Request, error::ToolError, params::Params},
     model::{
         limits::{DESCRIPTION_CHARS, SEARCH_HITS, SEARCH_HITS_MOST},
@@ -35,15 +34,11 @@ pub(super) fn call(request: &Request<'_>, arguments: &Params<'_>) -> Result<Valu
         .filter(|(skill, _)| catalogue::is_listed(snapshot, skill, principal) && has_tag(&skill.tags))
         .take(most)
         .map(|(skill, score)| {
-            let origin = match &skill.origin {
-                Origin::Folder => "folder".to_owned(),
-                Origin::Upstream(upstream) => format!("upstream:{upstream}"),
-            };
             let n_visible = skill.tools.iter().filter(|position| snapshot.is_visible(**position, principal)).count();
             json!({
                 "name": skill.name.as_str(),
                 "description": cut(&snapshot.describe(skill, principal), DESCRIPTION_CHARS),
-                "origin": origin,
+                "origin": skill.origin.to_string(),
                 "score": (f64::from(score) * 100.0).round() / 100.0,
                 "opens": n_visible,
             })
