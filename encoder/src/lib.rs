@@ -1,0 +1,124 @@
+//! Texts to vectors: multilingual-e5-small with 4-bit weights, of which the vocabulary is cut to what 16 languages use; a
+//! file of 29 MB that is part of the program. Similar texts have vectors with a large product, in whatever languages they
+//! are. Needs no network and no other files. Where the weights come from: `model/README.md`.
+//!
+//! In the order of the data: `gguf` finds things in the file, `tokens` makes a text to numbers of word pieces, `bert` passes
+//! them through the layers, of which `q4` does the products with weights and `math` the rest.
+
+mod bert;
+mod gguf;
+mod math;
+mod q4;
+mod tokens;
+
+use std::borrow::Cow;
+
+use sha2::{Digest as _, Sha256};
+
+use bert::Bert;
+use gguf::Gguf;
+use tokens::Words;
+
+/// The file that is part of the program.
+static EMBEDDED: &[u8] = include_bytes!("../model/e5-small.gguf");
+
+/// Tokens that are computed together at most: what bounds memory (some 20 KB each).
+const BATCH_TOKENS: usize = 256;
+
+/// What a text is; the model was trained with these words before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// What somebody looks for.
+    Query,
+    /// What can be found.
+    Passage,
+}
+
+impl Role {
+    fn prefix(self) -> &'static str {
+        match self {
+            Self::Query => "query: ",
+            Self::Passage => "passage: ",
+        }
+    }
+}
+
+/// Why a file is no encoder.
+#[derive(Debug, thiserror::Error)]
+#[error("read the encoder's file: {0}")]
+pub struct Error(String);
+
+impl Error {
+    fn new(reason: &str) -> Self {
+        Self(reason.to_owned())
+    }
+}
+
+/// A loaded encoder; some 30 MB beside the file.
+pub struct Encoder {
+    file: Cow<'static, [u8]>,
+    bert: Bert,
+    words: Words,
+    digest: String,
+}
+
+impl std::fmt::Debug for Encoder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Encoder({})", self.digest)
+    }
+}
+
+impl Encoder {
+    /// The encoder that is part of the program. Takes a quarter of a second.
+    ///
+    /// # Errors
+    /// None that is known: the file is always the same.
+    pub fn embedded() -> Result<Self, Error> {
+        Self::new(Cow::Borrowed(EMBEDDED))
+    }
+
+    /// Reads a GGUF file of a BERT with Q4_0 weights and a unigram vocabulary.
+    ///
+    /// # Errors
+    /// It is something else.
+    pub fn new(file: Cow<'static, [u8]>) -> Result<Self, Error> {
+        let digest = Sha256::digest(&file)[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+        let gguf = Gguf::read(&file)?;
+        let (words, bert) = (Words::read(&gguf)?, Bert::read(&gguf)?);
+        Ok(Self { file, bert, words, digest })
+    }
+
+    /// Of the weights, 16 hexadecimal digits; vectors of different weights say nothing about each other.
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// Numbers in a vector.
+    pub fn n_dimensions(&self) -> usize {
+        self.bert.n_dimensions()
+    }
+
+    /// A vector of length 1 for each text, in their order. Of a text the first `most_tokens` count, at least 8 and at most
+    /// what the model was made for (512).
+    pub fn encode(&self, texts: &[&str], role: Role, most_tokens: usize) -> Vec<Vec<f32>> {
+        let most_tokens = most_tokens.clamp(8, self.bert.most_tokens());
+        let texts: Vec<Vec<u32>> =
+            texts.iter().map(|text| self.words.tokens(role.prefix(), text, most_tokens)).collect();
+        let mut vectors = Vec::with_capacity(texts.len());
+        let mut rest = texts.as_slice();
+        while !rest.is_empty() {
+            let mut n_tokens = 0;
+            let fits = |text: &&Vec<u32>| {
+                n_tokens += text.len();
+                n_tokens <= BATCH_TOKENS
+            };
+            let (batch, others) = rest.split_at(rest.iter().take_while(fits).count().max(1));
+            vectors.extend(self.bert.encode(&self.file, batch));
+            rest = others;
+        }
+        vectors
+    }
+}
+
+#[cfg(test)]
+mod tests;
