@@ -1,5 +1,5 @@
-//! The layers: word and place, then twelve times attention and a wider layer, then the mean over all tokens.
-//! **Source:** BERT (Devlin et al. 2019); mean and prefixes as of E5 (Wang et al. 2024).
+//! The layers: word and place, then twelve times attention and a wider layer.
+//! **Source:** BERT (Devlin et al. 2019).
 //!
 //! Functions that work on many numbers are loops that a compiler does for many numbers together, and are always inlined, so
 //! that they are compiled for the processor that is there.
@@ -10,7 +10,7 @@ use std::ops::Range;
 use crate::{
     Error,
     gguf::Gguf,
-    math::{add, add_scaled, gelu, normalize, soften, to_length_1},
+    math::{add, add_scaled, gelu, normalize, soften},
     q4::{BLOCK, BLOCK_BYTES, Packed, unpack},
 };
 
@@ -136,8 +136,8 @@ impl Bert {
         self.places.len() / self.n_dimensions
     }
 
-    /// A vector of length 1 for each text. `file` is the one that this was read of.
-    pub(crate) fn encode(&self, file: &[u8], texts: &[Vec<u32>]) -> Vec<Vec<f32>> {
+    /// A vector for each token of all texts, `[n_tokens, n_dimensions]`. `file` is the one that this was read of.
+    pub(crate) fn encode(&self, file: &[u8], texts: &[Vec<u32>]) -> Vec<f32> {
         let words = file.get(self.words.clone()).unwrap_or_default();
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
@@ -149,22 +149,17 @@ impl Bert {
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma")]
-    fn encode_avx2(&self, words: &[u8], texts: &[Vec<u32>]) -> Vec<Vec<f32>> {
+    fn encode_avx2(&self, words: &[u8], texts: &[Vec<u32>]) -> Vec<f32> {
         self.encode_with(words, texts, |linear, x| linear.weights.product_avx2(x, &linear.bias))
     }
 
     /// The same for any processor.
-    pub(crate) fn encode_plain(&self, words: &[u8], texts: &[Vec<u32>]) -> Vec<Vec<f32>> {
+    pub(crate) fn encode_plain(&self, words: &[u8], texts: &[Vec<u32>]) -> Vec<f32> {
         self.encode_with(words, texts, |linear, x| linear.weights.product(x, &linear.bias))
     }
 
     #[inline(always)]
-    fn encode_with(
-        &self,
-        words: &[u8],
-        texts: &[Vec<u32>],
-        product: impl Fn(&Linear, &[f32]) -> Vec<f32>,
-    ) -> Vec<Vec<f32>> {
+    fn encode_with(&self, words: &[u8], texts: &[Vec<u32>], product: impl Fn(&Linear, &[f32]) -> Vec<f32>) -> Vec<f32> {
         let n = self.n_dimensions;
         let mut x: Vec<f32> = texts.iter().flatten().flat_map(|word| self.word(words, *word)).collect();
         let places = texts.iter().flat_map(|text| self.places.chunks_exact(n).take(text.len()));
@@ -189,17 +184,7 @@ impl Bert {
             add(&mut x, &product(&layer.down, &wide));
             layer.norm.apply(&mut x);
         }
-        let mut vectors = Vec::with_capacity(texts.len());
-        let mut rest = x.as_slice();
-        for text in texts {
-            let (of_text, others) = rest.split_at(text.len() * n);
-            let mut vector = vec![0.0; n];
-            of_text.chunks_exact(n).for_each(|token| add(&mut vector, token));
-            to_length_1(&mut vector);
-            vectors.push(vector);
-            rest = others;
-        }
-        vectors
+        x
     }
 
     /// What the table says of a word.

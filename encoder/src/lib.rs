@@ -10,6 +10,7 @@ mod gguf;
 mod math;
 mod q4;
 mod tokens;
+mod vectors;
 
 use std::borrow::Cow;
 
@@ -18,6 +19,7 @@ use sha2::{Digest as _, Sha256};
 use bert::Bert;
 use gguf::Gguf;
 use tokens::Words;
+pub use vectors::Vectors;
 
 /// The file that is part of the program.
 static EMBEDDED: &[u8] = include_bytes!("../model/e5-small.gguf");
@@ -37,8 +39,8 @@ pub enum Role {
 impl Role {
     fn prefix(self) -> &'static str {
         match self {
-            Self::Query => "query: ",
-            Self::Passage => "passage: ",
+            Self::Query => "query:",
+            Self::Passage => "passage:",
         }
     }
 }
@@ -93,17 +95,12 @@ impl Encoder {
         &self.digest
     }
 
-    /// Numbers in a vector.
-    pub fn n_dimensions(&self) -> usize {
-        self.bert.n_dimensions()
-    }
-
-    /// A vector of length 1 for each text, in their order. Of a text the first `most_tokens` count, at least 8 and at most
-    /// what the model was made for (512).
-    pub fn encode(&self, texts: &[&str], role: Role, most_tokens: usize) -> Vec<Vec<f32>> {
-        let most_tokens = most_tokens.clamp(8, self.bert.most_tokens());
-        let texts: Vec<Vec<u32>> =
-            texts.iter().map(|text| self.words.tokens(role.prefix(), text, most_tokens)).collect();
+    /// The vectors of each text, in their order. Of a text the first `most_pieces` word pieces count, at most what the model
+    /// was made for (some 500).
+    pub fn encode(&self, texts: &[&str], role: Role, most_pieces: usize) -> Vec<Vectors> {
+        let n_prefix = self.words.tokens(role.prefix(), "", usize::MAX).len() - 1;
+        let most = most_pieces.saturating_add(n_prefix + 1).min(self.bert.most_tokens());
+        let texts: Vec<Vec<u32>> = texts.iter().map(|text| self.words.tokens(role.prefix(), text, most)).collect();
         let mut vectors = Vec::with_capacity(texts.len());
         let mut rest = texts.as_slice();
         while !rest.is_empty() {
@@ -113,7 +110,16 @@ impl Encoder {
                 n_tokens <= BATCH_TOKENS
             };
             let (batch, others) = rest.split_at(rest.iter().take_while(fits).count().max(1));
-            vectors.extend(self.bert.encode(&self.file, batch));
+            let states = self.bert.encode(&self.file, batch);
+            let mut start = 0;
+            for text in batch {
+                // What stands around a text is no part of it.
+                let own = n_prefix..text.len() - 1;
+                let rarities = text[own.clone()].iter().map(|piece| self.words.rarity(*piece)).collect();
+                let n = self.bert.n_dimensions();
+                vectors.push(Vectors::new(rarities, &states[(start + own.start) * n..(start + own.end) * n]));
+                start += text.len();
+            }
             rest = others;
         }
         vectors

@@ -44,15 +44,6 @@ pub(crate) fn soften(scores: &mut [f32]) {
     }
 }
 
-/// Divides a vector by its length.
-#[inline(always)]
-pub(crate) fn to_length_1(vector: &mut [f32]) {
-    let inverse = 1.0 / sum(vector, |x| x * x).sqrt().max(f32::MIN_POSITIVE);
-    for number in vector {
-        *number *= inverse;
-    }
-}
-
 /// `x · Φ(x)` for each, the error function by Abramowitz and Stegun 7.1.26 (off by 1.5e-7 at most).
 #[inline(always)]
 pub(crate) fn gelu(values: &mut [f32]) {

@@ -17,6 +17,8 @@ pub(crate) struct Words {
     tokenizer: Tokenizer,
     first: u32,
     last: u32,
+    /// The logarithm of each piece's share.
+    scores: Vec<f32>,
 }
 
 impl Words {
@@ -33,17 +35,22 @@ impl Words {
         let mut tokenizer = Tokenizer::new(model);
         tokenizer.with_normalizer(Some(NFKC)).map_err(|error| Error(error.to_string()))?;
         tokenizer.with_pre_tokenizer(Some(Metaspace::new(BLANK, PrependScheme::Always, true)));
-        Ok(Self { tokenizer, first: number("bos_token_id")?, last: number("eos_token_id")? })
+        Ok(Self { tokenizer, first: number("bos_token_id")?, last: number("eos_token_id")?, scores: scores.to_vec() })
     }
 
     /// The pieces of `prefix` and `text`, at most `most` with those around them.
     pub(crate) fn tokens(&self, prefix: &str, text: &str, most: usize) -> Vec<u32> {
         // Pieces are short: what comes later cannot be among the first, and long texts are not to be cut for nothing.
-        let head: String = clean(text).take(most * 12).collect();
+        let head: String = clean(text).take(most.saturating_mul(12)).collect();
         // There is no text that cannot be cut: what is in no piece is the unknown one.
-        let encoding = self.tokenizer.encode(format!("{prefix}{head}"), false).ok();
-        let pieces = encoding.iter().flat_map(|encoding| encoding.get_ids()).copied().take(most - 2);
+        let encoding = self.tokenizer.encode(format!("{prefix} {head}").trim_end(), false).ok();
+        let pieces = encoding.iter().flat_map(|encoding| encoding.get_ids()).copied().take(most.saturating_sub(2));
         [self.first].into_iter().chain(pieces).chain([self.last]).collect()
+    }
+
+    /// How rare a piece is: the negative logarithm of its share.
+    pub(crate) fn rarity(&self, piece: u32) -> f32 {
+        self.scores.get(piece as usize).map_or(0.0, |score| -score)
     }
 }
 
