@@ -83,6 +83,11 @@ impl App {
         Ok(Self { gateway, pool, store, files, settled: is_settled, tasks, guard, guarding })
     }
 
+    /// Lets search know what there is before somebody searches; for those who serve.
+    pub fn learn(&mut self) {
+        self.tasks.spawn(Arc::clone(&self.gateway).learn());
+    }
+
     /// Waits until the first snapshot with the upstreams' tools is out.
     ///
     /// # Cancel safety

@@ -32,20 +32,33 @@ impl Vectors {
         &self.rarities
     }
 
+    /// The first `n` pieces' vectors.
+    #[must_use]
+    pub fn first(mut self, n: usize) -> Self {
+        let n_dimensions = self.numbers.len().checked_div(self.steps.len()).unwrap_or_default();
+        self.rarities.truncate(n);
+        self.steps.truncate(n);
+        self.numbers.truncate(n * n_dimensions);
+        self
+    }
+
     /// The mean of all vectors as the only one; none of none.
     #[must_use]
     pub fn mean(&self) -> Self {
-        if self.steps.is_empty() {
-            return Self::default();
-        }
-        let n_dimensions = self.numbers.len() / self.steps.len();
-        let mut mean = vec![0.0; n_dimensions];
-        for (vector, step) in self.numbers.chunks_exact(n_dimensions).zip(&self.steps) {
-            for (mean, number) in mean.iter_mut().zip(vector) {
-                *mean += f32::from(*number) * step;
+        let rarity = self.rarities.iter().sum::<f32>() / self.rarities.len().max(1) as f32;
+        if self.steps.is_empty() { Self::default() } else { Self::new(vec![rarity], &self.sum()) }
+    }
+
+    /// All vectors together, `[n_dimensions]`; empty of none.
+    pub fn sum(&self) -> Vec<f32> {
+        let n_dimensions = self.numbers.len().checked_div(self.steps.len()).unwrap_or_default();
+        let mut sum = vec![0.0; n_dimensions];
+        for (vector, step) in self.numbers.chunks_exact(n_dimensions.max(1)).zip(&self.steps) {
+            for (sum, number) in sum.iter_mut().zip(vector) {
+                *sum += f32::from(*number) * step;
             }
         }
-        Self::new(vec![self.rarities.iter().sum::<f32>() / self.rarities.len() as f32], &mean)
+        sum
     }
 
     /// For each piece of `self` the product with that piece of `passage` which is likest, −1 to 1; `None` of an empty passage,
@@ -143,6 +156,9 @@ mod tests {
         let likeness = mean.likeness(&vectors(&[[1.0, 1.0, 0.0, 0.0]])).unwrap();
         assert!((likeness[0] - 1.0).abs() < 0.01, "{likeness:?}");
         assert_eq!(Vectors::default().mean(), Vectors::default());
+        let both = vectors(&[[1.0, 0.0, 0.0, 0.0], [0.0, 2.0, 0.0, 0.0]]);
+        assert_eq!(both.clone().first(1), vectors(&[[1.0, 0.0, 0.0, 0.0]]));
+        assert_eq!(both.clone().first(9), both);
     }
 
     #[test]

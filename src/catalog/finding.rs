@@ -1,13 +1,26 @@
-//! What search knows of skills and tools. Indexes are built at the first search of a snapshot and stay with it, so that no
-//! search sees a half-built one.
+//! What search knows of skills and tools. Indexes are built once for a snapshot and stay with it, so that no search sees a
+//! half-built one.
 
 use std::sync::OnceLock;
 
 use super::{
     registry::Registered,
-    snapshot::{CatalogSkill, Snapshot},
+    snapshot::{CatalogSkill, Origin, Snapshot},
 };
-use crate::search::{Entry, Index};
+use crate::{
+    config,
+    search::{Choice, Entry, Found, Index, Semantic},
+};
+
+/// What compares meanings, as the config has it.
+pub fn semantic(search: &config::Search) -> Semantic {
+    let choice = match &search.encoder {
+        config::Encoder::Embedded => Choice::Embedded,
+        config::Encoder::Off => Choice::Off,
+        config::Encoder::File(file) => Choice::File(file.clone()),
+    };
+    Semantic::new(choice, search.cache.clone())
+}
 
 /// Indexes of one snapshot.
 #[derive(Debug, Default)]
@@ -17,34 +30,60 @@ pub(super) struct Indexes {
 }
 
 impl Snapshot {
-    /// The skills that have words of `query`, best first, with their scores.
-    pub fn find_skills(&self, query: &str) -> Vec<(&CatalogSkill, f32)> {
-        let skills: Vec<&CatalogSkill> = self.skills.values().collect();
-        let index = self.indexes.skills.get_or_init(|| build(skills.iter().map(|skill| self.entry_of_skill(skill))));
-        hits(index.as_ref(), query, skills.len())
-            .filter_map(|(position, score)| Some((*skills.get(position)?, score)))
-            .collect()
+    /// The skills that fit `query`; positions are those in [`Snapshot::skills`].
+    pub fn find_skills(&self, query: &str, semantic: &Semantic) -> Found {
+        self.search(self.skills_index(), query, semantic)
     }
 
-    /// Positions of the tools that have words of `query`, best first, with their scores.
-    pub fn find_tools(&self, query: &str) -> Vec<(usize, f32)> {
-        let tools = self.registry.tools();
-        let index = self.indexes.tools.get_or_init(|| build(tools.iter().map(entry_of_tool)));
-        hits(index.as_ref(), query, tools.len()).collect()
+    /// The tools that fit `query`; positions are those in the registry.
+    pub fn find_tools(&self, query: &str, semantic: &Semantic) -> Found {
+        self.search(self.tools_index(), query, semantic)
+    }
+
+    /// Lets `semantic` know the skills, as long as `is_wanted`.
+    pub fn learn_skills(&self, semantic: &Semantic, is_wanted: impl Fn() -> bool) {
+        self.skills_index().inspect(|index| index.learn(semantic, is_wanted));
+    }
+
+    /// Lets `semantic` know the tools, as long as `is_wanted`.
+    pub fn learn_tools(&self, semantic: &Semantic, is_wanted: impl Fn() -> bool) {
+        self.tools_index().inspect(|index| index.learn(semantic, is_wanted));
+    }
+
+    /// Lets `semantic` forget what none of this snapshot's skills and tools is.
+    pub fn forget_others(&self, semantic: &Semantic) {
+        // An index that was not needed has nothing to be remembered.
+        let indexes = [&self.indexes.skills, &self.indexes.tools].map(|index| index.get().and_then(Option::as_ref));
+        semantic.keep_only(&indexes.into_iter().flatten().flat_map(Index::passages).collect());
+    }
+
+    fn search(&self, index: Option<&Index>, query: &str, semantic: &Semantic) -> Found {
+        let found = index.map(|index| index.search(query, semantic, self.config.search.words_weight)).transpose();
+        found.inspect_err(|error| tracing::error!(%error, "the search failed")).ok().flatten().unwrap_or_default()
+    }
+
+    fn skills_index(&self) -> Option<&Index> {
+        self.indexes.skills.get_or_init(|| build(self.skills.values().map(|skill| self.entry_of_skill(skill)))).as_ref()
+    }
+
+    fn tools_index(&self) -> Option<&Index> {
+        self.indexes.tools.get_or_init(|| build(self.registry.tools().iter().map(entry_of_tool))).as_ref()
     }
 
     fn entry_of_skill(&self, skill: &CatalogSkill) -> Entry {
         let headings = skill.body.lines().filter(|line| line.starts_with('#'));
         let tools = skill.tools.iter().map(|position| {
             let tool = &self.registry.tools()[*position];
-            format!("{} {}", tool.exposed, tool.tool.description)
+            let description = tool.tool.description.split_whitespace().collect::<Vec<_>>().join(" ");
+            format!("{} {description}", tool.exposed)
         });
         Entry {
             name: skill.name.to_string(),
             tags: skill.tags.join(" "),
             description: skill.description.clone(),
             headings: headings.collect::<Vec<_>>().join("\n"),
-            body: skill.body.clone(),
+            // What is made of an upstream has a playbook that only says how to call.
+            body: if skill.origin == Origin::Folder { skill.body.clone() } else { String::new() },
             tools: tools.collect::<Vec<_>>().join("\n"),
         }
     }
@@ -62,10 +101,4 @@ fn entry_of_tool(tool: &Registered) -> Entry {
 
 fn build(entries: impl Iterator<Item = Entry>) -> Option<Index> {
     Index::build(entries).inspect_err(|error| tracing::error!(%error, "the search index cannot be built")).ok()
-}
-
-fn hits(index: Option<&Index>, query: &str, most: usize) -> impl Iterator<Item = (usize, f32)> {
-    let found = index.map(|index| index.search(query, most));
-    let found = found.transpose().inspect_err(|error| tracing::error!(%error, "the search failed")).ok().flatten();
-    found.unwrap_or_default().into_iter().map(|hit| (hit.position, hit.score))
 }

@@ -7,6 +7,7 @@ mod registry;
 mod snapshot;
 mod store;
 
+pub use finding::semantic;
 pub use registry::{Registered, Registry, UpstreamTools};
 pub use snapshot::{CatalogSkill, Inputs, OpenSkills, Origin, Snapshot, UpstreamFacts};
 pub use store::SnapshotStore;

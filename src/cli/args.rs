@@ -153,12 +153,24 @@ pub(super) struct Check {
 /// Measure how well search finds the right skills, on a labelled set.
 #[derive(Debug, ClapArgs)]
 pub(super) struct Eval {
-    /// One JSON object a line: {"query": …, "gold": [names of right skills, none where there is none], "lang"?: …}
+    /// One JSON object a line: {"query": …, "gold": [names of right skills, none where there is none], "lang"?: …, "gold_tools"?: […]}
     #[arg(value_name = "SET.jsonl")]
     pub(super) set: PathBuf,
     /// A folder of skills instead of the config's (repeatable)
     #[arg(long = "skills", value_name = "DIR")]
     pub(super) skills: Vec<PathBuf>,
+    /// Servers as skills instead: one {"name": …, "description": …} a line
+    #[arg(long, value_name = "FILE.jsonl", conflicts_with = "skills")]
+    pub(super) servers: Option<PathBuf>,
+    /// The servers' tools: one {"server": …, "name": …, "description": …} a line
+    #[arg(long, value_name = "FILE.jsonl", requires = "servers")]
+    pub(super) tools: Option<PathBuf>,
+    /// By words only, without the encoder
+    #[arg(long)]
+    pub(super) lexical: bool,
+    /// Compare with what another config finds, or `lexical`: the same by words only
+    #[arg(long, value_name = "CONFIG|lexical")]
+    pub(super) against: Option<PathBuf>,
     #[command(flatten)]
     pub(super) setup: Setup,
 }

@@ -4,6 +4,7 @@ mod args;
 mod check;
 mod client;
 mod eval;
+mod eval_catalogue;
 mod exit;
 mod misc;
 mod output;

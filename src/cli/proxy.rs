@@ -25,7 +25,8 @@ pub(super) fn run(args: &Proxy) -> Result<Exit, Failed> {
         // Before the first child, so that no signal finds one without us.
         let mut signals = Signals::new()?;
         let (options, limit_bytes) = (config.http.clone(), config.line_limit_bytes);
-        let app = App::start(config)?;
+        let mut app = App::start(config)?;
+        app.learn();
         for finding in app.files.findings.iter().filter(|finding| finding.is_error()) {
             tracing::error!("{finding}");
         }

@@ -33,6 +33,7 @@ pub(super) fn prepare(setup: &Setup) -> Result<Prepared, Failed> {
     let Some(mut config) = config else {
         return Err(Failed { findings, ..Failed::new(Exit::Invalid, "failed to load the config") });
     };
+    with_cache(&mut config, &environment);
     choose(&mut config, &setup.upstreams, &environment).map_err(|message| Failed::new(Exit::Usage, message))?;
     if config.upstreams.is_empty() {
         let hint = "name one with `--upstream COMMAND`, or list them in `gatekey.toml`";
@@ -40,6 +41,13 @@ pub(super) fn prepare(setup: &Setup) -> Result<Prepared, Failed> {
     }
     let principal = principal(setup.principal.as_deref(), &config)?;
     Ok(Prepared { config, findings, principal })
+}
+
+/// The user's cache folder, where the config names none.
+pub(super) fn with_cache(config: &mut Config, environment: &Environment) {
+    let folder = |name: &str| environment.value(name).map(PathBuf::from);
+    let of_user = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache"))).or(folder("LOCALAPPDATA"));
+    config.search.cache = config.search.cache.take().or(of_user.map(|folder| folder.join("gatekey")));
 }
 
 /// `gatekey.toml` of the folder, else of the user.

@@ -91,10 +91,34 @@ pub struct Config {
     pub beyond_tools: BeyondTools,
     /// How clients are served over HTTP.
     pub http: Http,
+    /// How skills and tools are found.
+    pub search: Search,
     /// Callers with their roles.
     pub principals: PrincipalRoles,
     /// Who may use what.
     pub rules: Vec<Rule>,
+}
+
+/// How skills and tools are found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Search {
+    /// What compares meanings.
+    pub encoder: Encoder,
+    /// Folder of the encoder's vectors.
+    pub cache: Option<PathBuf>,
+    /// What words count beside meaning.
+    pub words_weight: f32,
+}
+
+/// What compares meanings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Encoder {
+    /// The one within the program.
+    Embedded,
+    /// Nothing: search goes by words.
+    Off,
+    /// A GGUF file.
+    File(PathBuf),
 }
 
 /// What the front over HTTP lets pass.
@@ -262,6 +286,15 @@ impl Config {
                 sessions: raw.http.sessions.unwrap_or(limits::SESSIONS),
                 session_idle: raw.http.session_idle_s.map_or(limits::SESSION_IDLE, Duration::from_secs),
             },
+            search: Search {
+                encoder: match raw.search.encoder.as_deref() {
+                    None | Some("embedded") => Encoder::Embedded,
+                    Some("off") => Encoder::Off,
+                    Some(file) => Encoder::File(folder.join(file)),
+                },
+                cache: raw.search.cache.map(|path| folder.join(path)),
+                words_weight: raw.search.words_weight.unwrap_or(limits::WORDS_WEIGHT),
+            },
             principals: raw.principals.into_iter().map(|(name, raw)| (name, raw.roles)).collect(),
             rules: raw.rules,
         }
@@ -288,6 +321,12 @@ impl Reader<'_> {
         }
         for (index, path) in raw.skills.iter_mut().enumerate() {
             self.expand_own(path, &format!("/skills/{index}"));
+        }
+        for (path, pointer) in [(&mut raw.search.encoder, "/search/encoder"), (&mut raw.search.cache, "/search/cache")]
+        {
+            if let Some(path) = path {
+                self.expand_own(path, pointer);
+            }
         }
         if let Some(secret) = &mut raw.key_secret {
             self.expand_own(secret, "/key-secret");

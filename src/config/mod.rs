@@ -6,7 +6,9 @@ mod raw;
 mod resolve;
 mod variables;
 
-pub use load::{Config, Http, Loaded, PrincipalRoles, Transport, Upstream, load_file, load_text, schema};
+pub use load::{
+    Config, Encoder, Http, Loaded, PrincipalRoles, Search, Transport, Upstream, load_file, load_text, schema,
+};
 pub use raw::{BeyondTools, Exposure, Intent, Rule};
 pub use resolve::{ad_hoc, choose};
 pub use variables::Environment;

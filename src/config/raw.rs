@@ -54,6 +54,9 @@ pub(super) struct RawConfig {
     /// How clients are served over HTTP (`--http`).
     #[serde(default)]
     pub(super) http: RawHttp,
+    /// How skills and tools are found.
+    #[serde(default)]
+    pub(super) search: RawSearch,
     /// Who there is (`--as NAME`).
     #[serde(default)]
     pub(super) principals: IndexMap<String, RawPrincipal>,
@@ -119,6 +122,20 @@ pub(super) struct RawHttp {
     /// A session that is not used for this long ends, in seconds. Default 1800.
     #[schemars(range(min = 1))]
     pub(super) session_idle_s: Option<u64>,
+}
+
+/// Search over skills and tools.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct RawSearch {
+    /// What compares meanings: `embedded` (the encoder within the program), `off` (words only), or a GGUF file of the same
+    /// kind, relative to this file. Default: `embedded`.
+    pub(super) encoder: Option<String>,
+    /// Folder in which the encoder's vectors are kept, relative to this file. Default: `gatekey` in the user's cache folder.
+    pub(super) cache: Option<String>,
+    /// What words count beside meaning. Default 1.
+    #[schemars(range(min = 0, max = 100))]
+    pub(super) words_weight: Option<f32>,
 }
 
 /// One caller.

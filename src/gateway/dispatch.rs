@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::{sync::watch, time::Instant};
 use tracing::debug;
 
-use super::{list::Lists, offers::Offers, params::Params, tasks::Tasks};
+use super::{finding::Finding, list::Lists, offers::Offers, params::Params, tasks::Tasks};
 use crate::{
     catalog::{Snapshot, SnapshotStore},
     gate::key::Secret,
@@ -35,6 +35,7 @@ pub struct Gateway {
     pub(super) lists: Lists,
     pub(super) offers: Offers,
     pub(super) tasks: Tasks,
+    pub(super) finding: Finding,
     /// Whether the first snapshot with the upstreams' tools is out.
     settled: watch::Receiver<bool>,
     sessions: Mutex<BTreeMap<u64, Weak<Session>>>,
@@ -113,6 +114,7 @@ impl Request<'_> {
 impl Gateway {
     /// Makes the data plane; requests that depend on upstreams wait until `settled` is true.
     pub fn new(store: Arc<SnapshotStore>, pool: Arc<Pool>, secret: Secret, settled: watch::Receiver<bool>) -> Self {
+        let finding = Finding::new(&store.load().config.search);
         Self {
             store,
             pool,
@@ -120,6 +122,7 @@ impl Gateway {
             lists: Lists::default(),
             offers: Offers::default(),
             tasks: Tasks::default(),
+            finding,
             settled,
             sessions: Mutex::default(),
         }

@@ -5,6 +5,7 @@ mod call;
 mod catalogue;
 mod dispatch;
 mod error;
+mod finding;
 mod finish;
 mod hello;
 mod inputs;

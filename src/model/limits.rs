@@ -174,6 +174,14 @@ pub const RELIST: Duration = Duration::from_secs(2);
 pub const SEARCH_HITS: usize = 5;
 /// See [`SEARCH_HITS`].
 pub const SEARCH_HITS_MOST: usize = 20;
+/// Skills that are named as the nearest where none fits.
+pub const SEARCH_NEAREST: usize = 2;
+/// Searches at once; each takes some milliseconds of a core.
+pub const SEARCHES: usize = 2;
+/// Results of searches that are kept, for those who ask the same again.
+pub const SEARCHES_KEPT: usize = 64;
+/// What words count beside meaning in a search, chosen on the development sets (README).
+pub const WORDS_WEIGHT: f32 = 1.0;
 /// Full definitions in one `tool_describe`.
 pub const DESCRIBE_TOOLS: usize = 10;
 /// Closed tools that a search for tools names, with the skill that opens them.

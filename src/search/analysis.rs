@@ -8,6 +8,9 @@ use tantivy::tokenizer::{
 /// Longer words are data, not language.
 const WORD_BYTES: usize = 60;
 
+/// Characters of a part of a word.
+const PART_CHARS: usize = 4;
+
 /// Words that say nothing of what a text is about, and those by which people ask.
 const STOPS: &str = "a about after again all also am an and any anything are as at be because been before being but by can could did do \
      does doing don done down for from get getting give go going gonna good got had has have having he her here hers him his how i if \
@@ -79,6 +82,20 @@ pub(super) fn neighbours(terms: &[String]) -> impl Iterator<Item = String> {
 /// Whether a term is one of [`neighbours`]; the terms of a text have no such sign in them.
 pub(super) fn is_pair(term: &str) -> bool {
     term.contains('_')
+}
+
+/// Parts of the words that say something, of four characters, which inflected and misspelt forms share.
+pub(super) fn parts(terms: &[String]) -> impl Iterator<Item = String> {
+    terms.iter().filter(|term| !is_common(term)).flat_map(|term| {
+        let ends: Vec<char> = format!("^{term}$").chars().collect();
+        let part = |part: &[char]| part.iter().chain(&['~']).collect();
+        ends.windows(PART_CHARS).map(part).collect::<Vec<String>>()
+    })
+}
+
+/// Whether a term is one of [`parts`]; other terms have no such sign in them.
+pub(super) fn is_part(term: &str) -> bool {
+    term.ends_with('~')
 }
 
 /// Puts a blank between the words of `camelCase`.

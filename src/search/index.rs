@@ -1,37 +1,11 @@
-//! An index over entries, in memory, immutable: BM25 over their texts, each kind with its weight.
+//! An index over entries, immutable: found by words and, as far as an encoder knows them, by meaning.
 
-use std::collections::BTreeMap;
-
-use tantivy::{
-    DocId, DocSet as _, Index as Tantivy, IndexReader, ReloadPolicy, TERMINATED, TantivyDocument, Term,
-    postings::Postings as _,
-    schema::{Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions},
-    tokenizer::{TextAnalyzer, TokenizerManager, WhitespaceTokenizer},
+use super::{
+    fuse,
+    lexical::{Lexical, kinds},
+    semantic::{Detail, Passage, PassageId, Semantic},
+    text::{plain, spaced, words},
 };
-
-use super::analysis::{Analyzer, is_common, is_pair, neighbours};
-
-/// Kinds of texts of an entry, in the order of [`Entry`], and last the pairs of neighbouring words in all of them: weight,
-/// and how much a word in a longer text counts less (b). Chosen on the development sets, see the README.
-const KINDS: [(&str, f32, f32); 7] = [
-    ("name", 6.0, 0.7),
-    ("tags", 2.0, 0.7),
-    ("description", 4.0, 0.7),
-    ("headings", 1.0, 0.7),
-    ("body", 0.5, 0.7),
-    ("tools", 1.0, 0.7),
-    ("pairs", 0.5, 0.7),
-];
-/// How soon more of the same word counts no more (k1).
-const SATURATION: f32 = 1.2;
-/// What a common word counts beside others, and a pair of words beside its words.
-const COMMON: f32 = 0.2;
-/// See [`COMMON`].
-const PAIR: f32 = 0.3;
-/// Memory for building, in bytes; a segment that needs more is built all the same.
-const BUILD_BYTES: usize = 15_000_000;
-/// Characters of a body that count; what a skill is about stands at its beginning.
-const BODY_CHARS: usize = 3_000;
 
 /// What can be found.
 #[derive(Debug, Clone, Default)]
@@ -46,29 +20,67 @@ pub struct Entry {
     pub headings: String,
     /// Its text.
     pub body: String,
-    /// Names and descriptions of what belongs to it.
+    /// Names and descriptions of what belongs to it, one a line.
     pub tools: String,
 }
 
 /// An entry that was found.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Hit {
     /// Its position among the entries that the index was built of.
     pub position: usize,
     /// Higher is better; comparable within one query only.
     pub score: f32,
+    /// What its words say, see [`Hit::score`].
+    pub words: f32,
+    /// What its meaning says, where there is an encoder.
+    pub meaning: Option<f32>,
+    /// Kinds of texts that have words of the query.
+    pub kinds: Vec<&'static str>,
 }
+
+/// What entries were found by.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Basis {
+    /// Words; there is no encoder.
+    #[default]
+    Words,
+    /// Words, and the meaning of some entries; others are still being learnt.
+    Partly,
+    /// Words and meaning.
+    Both,
+}
+
+impl Basis {
+    /// As reports name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Words => "words",
+            Self::Partly => "words, meaning of some",
+            Self::Both => "words and meaning",
+        }
+    }
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Best first; of equals the first.
+    pub hits: Vec<Hit>,
+    /// What it was found by.
+    pub basis: Basis,
+    /// Whether the best is likely none of those who asked like this had in mind.
+    pub is_doubtful: bool,
+}
+
+/// Words of a tool's name and description that stand for it.
+const TOOL_WORDS: usize = 9;
 
 /// An index; see the module.
+#[derive(Debug)]
 pub struct Index {
-    reader: IndexReader,
-    fields: [Field; KINDS.len()],
-}
-
-impl std::fmt::Debug for Index {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Index")
-    }
+    lexical: Lexical,
+    passages: Vec<(PassageId, Passage)>,
 }
 
 impl Index {
@@ -77,90 +89,88 @@ impl Index {
     /// # Errors
     /// There is not enough memory.
     pub fn build(entries: impl IntoIterator<Item = Entry>) -> tantivy::Result<Self> {
-        let mut schema = Schema::builder();
-        // The texts are terms already.
-        let indexing =
-            TextFieldIndexing::default().set_tokenizer("terms").set_index_option(IndexRecordOption::WithFreqs);
-        let options = TextOptions::default().set_indexing_options(indexing);
-        let fields = KINDS.map(|(name, ..)| schema.add_text_field(name, options.clone()));
-        let tokenizers = TokenizerManager::new();
-        tokenizers.register("terms", TextAnalyzer::from(WhitespaceTokenizer::default()));
-        let builder = Tantivy::builder().schema(schema.build()).tokenizers(tokenizers);
-        let mut writer =
-            builder.single_segment_index_writer(tantivy::directory::RamDirectory::create(), BUILD_BYTES)?;
-        let mut analyzer = Analyzer::default();
-        for entry in entries {
-            let body: String = entry.body.chars().take(BODY_CHARS).collect();
-            let texts = [&entry.name, &entry.tags, &entry.description, &entry.headings, &body, &entry.tools];
-            let mut document = TantivyDocument::default();
-            let mut pairs = Vec::new();
-            let [of_texts @ .., of_pairs] = fields;
-            for (field, text) in of_texts.into_iter().zip(texts) {
-                let terms = analyzer.terms(text);
-                document.add_text(field, terms.join(" "));
-                pairs.extend(neighbours(&terms));
-            }
-            document.add_text(of_pairs, pairs.join(" "));
-            writer.add_document(document)?;
-        }
-        let reader = writer.finalize()?.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
-        Ok(Self { reader, fields })
+        let entries: Vec<Entry> = entries.into_iter().collect();
+        let identified = |passage: Passage| (passage.id(), passage);
+        let passages = entries.iter().map(|entry| identified(passage(entry))).collect();
+        Ok(Self { lexical: Lexical::build(&entries)?, passages })
     }
 
-    /// The best `limit` entries that have a term of `query`, best first; of equals the first.
-    ///
-    /// The score is BM25F (Robertson, Zaragoza, Taylor 2004): what all texts of an entry say of a word is added up, by
-    /// weight, before it saturates, and a word is as rare as it is in all of them.
+    /// Lets `semantic` know the entries, as long as `is_wanted`. Takes some 60 ms for each that is neither known nor in the
+    /// cache.
+    pub fn learn(&self, semantic: &Semantic, is_wanted: impl Fn() -> bool) {
+        semantic.learn(&self.passages, self.detail(), is_wanted);
+    }
+
+    /// What its entries are known by to [`Semantic`].
+    pub fn passages(&self) -> impl Iterator<Item = PassageId> {
+        self.passages.iter().map(|(id, _)| *id)
+    }
+
+    /// Finds entries by words and, as far as `semantic` knows them, by meaning. Words count by the share of them that any
+    /// entry has, times `words_weight`.
     ///
     /// # Errors
     /// The index is damaged.
-    pub fn search(&self, query: &str, limit: usize) -> tantivy::Result<Vec<Hit>> {
-        let mut terms = Analyzer::default().terms(query);
-        let pairs: Vec<String> = neighbours(&terms).collect();
-        terms.extend(pairs);
-        terms.sort();
-        terms.dedup();
-        let searcher = self.reader.searcher();
-        // Built in one piece; nothing at all where there are no entries.
-        let Some(segment) = searcher.segment_readers().first() else { return Ok(Vec::new()) };
-        let n_entries = segment.max_doc();
-        let mut scores = vec![0.0_f32; n_entries as usize];
-        // Whoever has nothing but common words of a query that has others is no hit.
-        let says_something = |term: &String| !is_common(term) && !is_pair(term);
-        let mut is_hit = vec![!terms.iter().any(says_something); n_entries as usize];
-        for term in &terms {
-            let mut weighted: BTreeMap<DocId, f32> = BTreeMap::new();
-            for (field, (_, weight, b)) in self.fields.iter().zip(KINDS) {
-                let inverted = segment.inverted_index(*field)?;
-                let lengths = segment.get_fieldnorms_reader(*field)?;
-                let mean_length = inverted.total_num_tokens() as f32 / n_entries.max(1) as f32;
-                let term = Term::from_field_text(*field, term);
-                let Some(mut postings) = inverted.read_postings(&term, IndexRecordOption::WithFreqs)? else { continue };
-                while postings.doc() != TERMINATED {
-                    let entry = postings.doc();
-                    let length = lengths.fieldnorm(entry) as f32 / mean_length.max(f32::MIN_POSITIVE);
-                    let frequency = postings.term_freq() as f32 / (1.0 - b + b * length);
-                    *weighted.entry(entry).or_default() += weight * frequency;
-                    postings.advance();
-                }
-            }
-            let (n_all, n_having) = (n_entries as f32, weighted.len() as f32);
-            let share = match term {
-                term if is_pair(term) => PAIR,
-                term if is_common(term) => COMMON,
-                _ => 1.0,
-            };
-            let rarity = share * (1.0 + (n_all - n_having + 0.5) / (n_having + 0.5)).ln();
-            for (entry, frequency) in weighted {
-                scores[entry as usize] += rarity * frequency / (SATURATION + frequency);
-                is_hit[entry as usize] |= !is_common(term);
-            }
-        }
-        let all = scores.into_iter().enumerate().filter(|(entry, score)| *score > 0.0 && is_hit[*entry]);
-        let mut hits: Vec<Hit> = all.map(|(position, score)| Hit { position, score }).collect();
+    pub fn search(&self, query: &str, semantic: &Semantic, words_weight: f32) -> tantivy::Result<Found> {
+        let words = self.lexical.search(query)?;
+        let (meaning, basis) = self.meaning(query, semantic);
+        let scores = match &meaning {
+            Some(meaning) => fuse::fused(meaning, &words, words_weight),
+            None => words.scores.clone(),
+        };
+        let is_found = |position: &usize| meaning.is_some() || words.scores[*position] > 0.0;
+        let hit = |position: usize| Hit {
+            position,
+            score: scores[position],
+            words: words.scores[position],
+            meaning: meaning.as_ref().map(|meaning| meaning.scores[position]),
+            kinds: kinds(words.kinds[position]).collect(),
+        };
+        let mut hits: Vec<Hit> = (0..words.scores.len()).filter(is_found).map(hit).collect();
         hits.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.position.cmp(&b.position)));
-        hits.truncate(limit);
-        Ok(hits)
+        let is_doubtful = meaning.is_some_and(|meaning| fuse::is_doubtful(&meaning, &words));
+        Ok(Found { hits, basis, is_doubtful })
+    }
+
+    /// How like the entries are; `None` where nothing is known of any.
+    fn meaning(&self, query: &str, semantic: &Semantic) -> (Option<fuse::Meaning>, Basis) {
+        if semantic.is_off() {
+            return (None, Basis::Words);
+        }
+        let known = semantic.known(self.passages(), self.detail());
+        let basis = if known.iter().all(Option::is_some) { Basis::Both } else { Basis::Partly };
+        let is_any_known = known.iter().any(Option::is_some);
+        let Some(query) = is_any_known.then(|| semantic.query(query, self.detail())).flatten() else {
+            return (None, basis);
+        };
+        let weights: Vec<f32> = query.rarities().iter().map(|rarity| fuse::weight(*rarity)).collect();
+        let nothing = || vec![0.0; weights.len()];
+        let likeness = known.iter().map(|encoded| {
+            let [about, body] = encoded.as_deref()?.texts.each_ref().map(|text| query.likeness(text));
+            // An entry without a body is all that is said about it.
+            let about = about.unwrap_or_else(nothing);
+            Some([about.clone(), body.unwrap_or(about)])
+        });
+        let likeness: Vec<_> = likeness.collect();
+        let directions =
+            known.into_iter().map(|encoded| encoded.map_or_else(Vec::new, |known| known.direction.clone()));
+        (Some(fuse::meaning(&weights, &likeness, directions.collect())), basis)
+    }
+
+    fn detail(&self) -> Detail {
+        Detail::of(self.passages.len())
+    }
+}
+
+/// What stands for an entry where meaning counts.
+fn passage(entry: &Entry) -> Passage {
+    let tools = entry.tools.lines().map(|tool| tool.split_whitespace().take(TOOL_WORDS).collect::<Vec<_>>().join(" "));
+    Passage {
+        about: format!("{}. {}", spaced(&entry.name), words(&entry.description)),
+        body: match plain(&entry.body) {
+            body if body.is_empty() => tools.collect::<Vec<_>>().join(" . "),
+            body => body,
+        },
     }
 }
 
@@ -173,7 +183,7 @@ mod tests {
     }
 
     fn found(index: &Index, query: &str) -> Vec<usize> {
-        index.search(query, 10).unwrap().into_iter().map(|hit| hit.position).collect()
+        index.search(query, &Semantic::off(), 1.0).unwrap().hits.into_iter().map(|hit| hit.position).collect()
     }
 
     #[test]
@@ -195,7 +205,7 @@ mod tests {
     #[test]
     fn of_equals_the_first_comes_first_and_an_empty_index_has_nothing() {
         let index = Index::build((0..20).map(|_| entry("same", "the same words", ""))).unwrap();
-        assert_eq!(found(&index, "words"), (0..10).collect::<Vec<_>>());
+        assert_eq!(found(&index, "words"), (0..20).collect::<Vec<_>>());
         assert_eq!(found(&Index::build([]).unwrap(), "words"), [0_usize; 0]);
     }
 }

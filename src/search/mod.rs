@@ -1,10 +1,15 @@
-//! Floor 1, finding by words: what a text's terms are, and an index over entries made of several texts. Must not know what
-//! the entries are.
+//! Floor 1, finding: by words, by meaning, and by both. An [`Index`] is immutable; what an encoder said of texts is kept by
+//! [`Semantic`] for all of them. Must not know what the entries are.
 
 mod analysis;
+mod fuse;
 mod index;
+mod lexical;
 mod measure;
+mod semantic;
+mod text;
 
 pub use analysis::Analyzer;
-pub use index::{Entry, Hit, Index};
+pub use index::{Basis, Entry, Found, Hit, Index};
 pub use measure::{MEASURES, mean, measures};
+pub use semantic::{Choice, PassageId, Semantic};

@@ -9,7 +9,7 @@ use crate::support::{
 };
 
 /// Many skills, of which four are about something; one of those is hidden, and one opens what nobody may call.
-fn many_skills() -> (Case, std::path::PathBuf) {
+fn many_skills(encoder: &str) -> (Case, std::path::PathBuf) {
     let case = Case::new("29");
     let about = [
         ("refunds", "Give a customer money back.", "tags: [shop, money]\n", "# Partial refunds\nAsk for the reason."),
@@ -27,8 +27,8 @@ fn many_skills() -> (Case, std::path::PathBuf) {
     case.write("map.toml", "version = 1\n[skills]\nrefunds = [\"=read\", \"=write\"]\nwiper = [\"delete\"]\n");
     let config = case
         .own_config("start-wait-ms = 20000\nmaps = [\"map.toml\"]\nskills = [\"skills\"]\ncatalog-budget-tokens = 300");
-    let rules = "\n[[rules]]\ndeny = [\"delete*\"]\n";
-    std::fs::write(&config, std::fs::read_to_string(&config).unwrap() + rules).unwrap();
+    let rules = format!("\n[search]\nencoder = \"{encoder}\"\n[[rules]]\ndeny = [\"delete*\"]\n");
+    std::fs::write(&config, std::fs::read_to_string(&config).unwrap() + &rules).unwrap();
     (case, config)
 }
 
@@ -45,7 +45,7 @@ fn search(proxy: &mut Proxy, arguments: Value) -> Vec<String> {
 
 in_ways! { [stdio http modern_stdio modern_http]
 fn a_skill_is_found_by_what_it_is_for_by_those_who_may_know_it(way: Way) {
-    let (_case, config) = many_skills();
+    let (_case, config) = many_skills("off");
     let mut proxy = Proxy::opened(way, &config);
     assert!(names(&proxy.list()).contains(&"skill_search"), "the catalogue has no room for all");
     assert_eq!(search(&mut proxy, json!({"query": "a customer wants his money back"})), ["refunds"]);
@@ -54,6 +54,10 @@ fn a_skill_is_found_by_what_it_is_for_by_those_who_may_know_it(way: Way) {
     assert_eq!(search(&mut proxy, json!({"query": "thing number", "top_k": 3})), ["other-0", "other-1", "other-10"]);
     assert_eq!(search(&mut proxy, json!({"query": "invoices refund", "tags": ["money"]})), ["refunds"]);
     assert_eq!(search(&mut proxy, json!({"query": "zzz"})), [""; 0]);
+    let found = proxy.call("skill_search", json!({"query": "unpaid invoices", "why": true}));
+    let first = &found["structuredContent"]["skills"][0];
+    assert_eq!(first["why"]["fields"], json!(["name", "description", "pairs"]), "{found}");
+    assert_eq!((&first["why"]["meaning"], &found["structuredContent"]["found_by"]), (&Value::Null, &json!("words")));
     let found = proxy.call("skill_search", json!({"query": "refund"}));
     let first = &found["structuredContent"]["skills"][0];
     assert_eq!((&first["opens"], &first["origin"]), (&json!(2), &json!("folder")), "{found}");
@@ -63,9 +67,53 @@ fn a_skill_is_found_by_what_it_is_for_by_those_who_may_know_it(way: Way) {
 }
 }
 
+in_ways! { [stdio http modern_stdio modern_http]
+fn a_skill_is_found_by_what_it_means_in_another_language_once_the_encoder_knows_it(way: Way) {
+    let (_case, config) = many_skills("embedded");
+    let mut proxy = Proxy::opened(way, &config);
+    // Until then it is found by words, which is said.
+    loop {
+        let found = proxy.call("skill_search", json!({"query": "invoice", "why": true}));
+        match found["structuredContent"]["found_by"].as_str().unwrap() {
+            "words, meaning of some" => continue,
+            by => assert_eq!(by, "words and meaning"),
+        }
+        let first = &found["structuredContent"]["skills"][0];
+        assert_eq!(first["name"], "invoices");
+        assert!(first["why"]["words"].as_f64().unwrap() > 0.0 && first["why"]["meaning"].as_f64().unwrap() > 0.0);
+        break;
+    }
+    for (query, expected) in [
+        ("chci svoje peníze zpátky", "refunds"),
+        ("klient nie zapłacił rachunku", "invoices"),
+        ("把钱退给顾客", "refunds"),
+        ("somebody still owes us for last month", "invoices"),
+    ] {
+        assert_eq!(search(&mut proxy, json!({"query": query}))[0], expected, "{query}");
+    }
+    let far = proxy.call("skill_search", json!({"query": "photosynthesis of deep sea algae under blue light"}));
+    let far = &far["structuredContent"];
+    assert_eq!((far["skills"].as_array().unwrap().len(), far["nearest"].as_array().unwrap().len()), (0, 2), "{far}");
+}
+}
+
+#[test]
+fn without_a_readable_encoder_that_is_said_once_and_words_are_left() {
+    let (case, config) = many_skills("nothing.gguf");
+    case.write("nothing.gguf", "no weights");
+    let mut proxy = Proxy::opened(Way::Stdio, &config);
+    let query = json!({"query": "a customer wants his money back", "why": true});
+    // Until it has tried to read it, it may yet come.
+    while proxy.call("skill_search", query.clone())["structuredContent"]["found_by"] != "words" {}
+    assert_eq!(search(&mut proxy, query), ["refunds"]);
+    let said = proxy.stderr();
+    assert_eq!(said.matches("there is no encoder").count(), 1, "{said}");
+    assert!(said.contains("it is no GGUF file of version 3"), "{said}");
+}
+
 in_ways! { [stdio modern_http]
 fn an_open_tool_is_found_by_words_and_a_closed_one_is_named_with_its_skill(way: Way) {
-    let (_case, config) = many_skills();
+    let (_case, config) = many_skills("off");
     let mut proxy = Proxy::opened(way, &config);
     let found = proxy.call("tool_describe", json!({"query": "write a file"}));
     let closed: Vec<(&str, &str)> = found["structuredContent"]["not_described"]
@@ -87,8 +135,10 @@ fn an_open_tool_is_found_by_words_and_a_closed_one_is_named_with_its_skill(way: 
 
 #[test]
 fn a_short_catalogue_needs_no_search() {
-    let (case, _) = many_skills();
-    let config = case.own_config("start-wait-ms = 20000\nskills = [\"skills\"]\ncatalog-budget-tokens = 100000");
+    let (case, _) = many_skills("off");
+    let members =
+        "start-wait-ms = 20000\nsearch.encoder = \"off\"\nskills = [\"skills\"]\ncatalog-budget-tokens = 100000";
+    let config = case.own_config(members);
     let mut proxy = Proxy::opened(Way::Stdio, &config);
     assert!(!names(&proxy.list()).contains(&"skill_search"));
     assert_eq!(search(&mut proxy, json!({"query": "money back"})), ["refunds"], "it is there all the same");
@@ -96,7 +146,7 @@ fn a_short_catalogue_needs_no_search() {
 
 #[test]
 fn a_set_of_questions_is_measured() {
-    let (case, _) = many_skills();
+    let (case, _) = many_skills("off");
     let set = case.write(
         "set.jsonl",
         concat!(
@@ -112,16 +162,18 @@ fn a_set_of_questions_is_measured() {
         ),
     );
     let skills = case.path("skills");
-    let (code, stdout, stderr) = run(["eval", set.to_str().unwrap(), "--skills", skills.to_str().unwrap(), "--json"]);
+    let (code, stdout, stderr) =
+        run(["eval", set.to_str().unwrap(), "--skills", skills.to_str().unwrap(), "--lexical", "--json"]);
     assert_eq!(code, 0, "{stderr}");
     let data = serde_json::from_str::<Value>(&stdout).unwrap()["data"].take();
-    let mean = |group: &str, measure: &str| data["groups"][group][measure]["mean"].as_f64().unwrap();
-    assert_eq!((mean("all", "hit_1"), mean("en", "hit_1"), mean("cs", "hit_1")), (0.3333, 0.5, 0.0));
+    let hit_1 = [&data["hit_1"], &data["languages"]["en"]["hit_1"], &data["languages"]["cs"]["hit_1"]];
+    assert_eq!(hit_1, [0.3333, 0.5, 0.0]);
     // `wiper` is second to `refunds`, `upomínky` and `upomínek` share no stem, and `invoices` has no word of the third.
-    assert_eq!((mean("all", "recall_5"), mean("all", "mrr_10")), (0.5, 0.5));
-    assert_eq!(data["groups"]["all"]["queries"], 3);
-    let no_answer = json!({"queries": 2, "recognised": 1, "answerable": 3, "false_alarms": 1});
-    assert_eq!(data["no_answer"], no_answer);
+    assert_eq!((&data["recall_5"], &data["mrr_10"], &data["queries"]), (&json!(0.5), &json!(0.5), &json!(3)));
+    let no_answer = &data["no_answer"];
+    let counts =
+        ["queries", "recognised", "answerable", "false_alarms"].map(|count| no_answer[count].as_u64().unwrap());
+    assert_eq!(counts, [2, 1, 3, 1], "{no_answer}");
     assert_eq!(data["confusions"], json!([{"right": "invoices", "found": "refunds", "queries": 1}]));
     case.write("set.jsonl", r#"{"query": "x", "gold": ["nobody"]}"#);
     let (code, _, stderr) = run(["eval", set.to_str().unwrap(), "--skills", skills.to_str().unwrap()]);

@@ -63,10 +63,14 @@ pub(in crate::gateway) fn call(gateway: &Arc<Gateway>, request: &Request<'_>, na
     let outcome = match (name, request.era) {
         ("skill_load", _) => return skill_load::call(gateway, request, &arguments),
         ("skill_read_reference", _) => skill_read_reference::call(request, &arguments),
-        ("skill_search", _) => skill_search::call(request, &arguments),
+        ("skill_search", _) => match skill_search::call(gateway, request, &arguments) {
+            Some(outcome) => outcome,
+            None => return,
+        },
         ("tool_describe", _) => match tool_describe::call(gateway, request, &arguments) {
-            Ok(result) => return request.answer_raw(result),
-            Err(error) => Err(error),
+            Some(Ok(result)) => return request.answer_raw(result),
+            Some(Err(error)) => Err(error),
+            None => return,
         },
         ("tool_call_read", _) => return tool_call::call(gateway, request, &arguments, Some(Effect::Read)),
         ("tool_call_write", _) => return tool_call::call(gateway, request, &arguments, None),

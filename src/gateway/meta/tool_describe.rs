@@ -1,6 +1,8 @@
 //! `tool_describe`: full definitions of open tools, by name or by words. Closed tools are not described; where the caller
 //! may know them, the skill that opens them is named.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::serve::{KeyWorth, define, skill, worth};
@@ -12,12 +14,14 @@ use crate::{
         catalogue,
         dispatch::{Gateway, Request},
         error::ToolError,
+        finding::What,
         params::Params,
     },
     model::{
         limits::{CLOSED_HITS, DESCRIBE_TOOLS},
         name::SkillName,
     },
+    search::Hit,
     wire::era::Era,
 };
 
@@ -32,7 +36,12 @@ pub(super) fn definition() -> Value {
     define("tool_describe", "Returns the full definitions of opened tools.", schema, super::serve::read_only())
 }
 
-pub(super) fn call(gateway: &Gateway, request: &Request<'_>, arguments: &Params<'_>) -> Result<String, ToolError> {
+/// The result, as JSON; `None` where the request is taken up again.
+pub(super) fn call(
+    gateway: &Arc<Gateway>,
+    request: &Request<'_>,
+    arguments: &Params<'_>,
+) -> Option<Result<String, ToolError>> {
     let key = arguments.text_of("key");
     let worth = worth(gateway, request, key.as_deref());
     let of_key = if let KeyWorth::Opens(name) = &worth { Some(name) } else { None };
@@ -40,14 +49,17 @@ pub(super) fn call(gateway: &Gateway, request: &Request<'_>, arguments: &Params<
     let limit =
         arguments.raw("limit").and_then(|raw| raw.parse().ok()).unwrap_or(DESCRIBE_TOOLS).clamp(1, DESCRIBE_TOOLS);
     let within = match arguments.text_of("skill") {
-        Some(name) => Some(skill(request, "tool_describe", &name)?.tools.clone()),
+        Some(name) => match skill(request, "tool_describe", &name) {
+            Ok(skill) => Some(skill.tools.clone()),
+            Err(error) => return Some(Err(error)),
+        },
         None => None,
     };
     let is_within = |position: usize| within.as_ref().is_none_or(|tools| tools.binary_search(&position).is_ok());
     let names: Vec<String> = arguments.raw("names").and_then(|raw| serde_json::from_str(raw).ok()).unwrap_or_default();
     let (found, closed) = if names.is_empty() {
         let query = arguments.text_of("query").unwrap_or_default();
-        let (found, closed) = best(request, &open, &query, is_within);
+        let (found, closed) = best(gateway, request, &open, &query, is_within)?;
         (found, by_name(gateway, request, &open, &closed, worth == KeyWorth::Stale).1)
     } else {
         by_name(gateway, request, &open, &names, worth == KeyWorth::Stale)
@@ -61,7 +73,7 @@ pub(super) fn call(gateway: &Gateway, request: &Request<'_>, arguments: &Params<
             }
         });
     }
-    Ok(result(request, &found, &closed))
+    Some(Ok(result(request, &found, &closed)))
 }
 
 /// Positions of the open ones of `names`, and why the others are not described.
@@ -89,29 +101,33 @@ fn by_name(
     (found, closed)
 }
 
-/// Positions of the open tools that have words of `query`, best first, or all of them where it has none; and names of the
-/// best closed ones that a skill of the catalogue opens.
+/// Positions of the open tools that fit `query`, best first, or all of them where it is empty; and names of the best closed
+/// ones that a skill of the catalogue opens. `None` where the request is taken up again.
 fn best(
+    gateway: &Arc<Gateway>,
     request: &Request<'_>,
     open: &OpenSkills,
     query: &str,
     is_within: impl Fn(usize) -> bool,
-) -> (Vec<usize>, Vec<String>) {
+) -> Option<(Vec<usize>, Vec<String>)> {
     let (snapshot, principal) = (&request.snapshot, &request.session.principal);
     let is_known = |position: &usize| is_within(*position) && snapshot.is_visible(*position, principal);
     let is_open = |position: &usize| snapshot.is_open(*position, open);
     if query.trim().is_empty() {
         let all = 0..snapshot.registry.tools().len();
-        return (all.filter(is_known).filter(is_open).collect(), Vec::new());
+        return Some((all.filter(is_known).filter(is_open).collect(), Vec::new()));
     }
-    let hits = snapshot.find_tools(query).into_iter().map(|(position, _)| position).filter(is_known);
+    let all = gateway.find(request, What::Tools, query)?;
+    // Every tool means something; without a word of the query only the likest are of interest.
+    let is_near = |(rank, hit): &(usize, &Hit)| hit.words > 0.0 || (*rank < CLOSED_HITS && !all.is_doubtful);
+    let hits = all.hits.iter().enumerate().filter(is_near).map(|(_, hit)| hit.position).filter(is_known);
     let (found, closed): (Vec<usize>, Vec<usize>) = hits.partition(is_open);
     let is_listed = |name: &SkillName| {
         snapshot.skills.get(name).is_some_and(|skill| catalogue::is_listed(snapshot, skill, principal))
     };
     let can_be_opened = |position: &usize| snapshot.openers(*position).iter().any(is_listed);
     let named = closed.into_iter().filter(can_be_opened).take(CLOSED_HITS);
-    (found, named.map(|position| snapshot.registry.tools()[position].exposed.to_string()).collect())
+    Some((found, named.map(|position| snapshot.registry.tools()[position].exposed.to_string()).collect()))
 }
 
 /// The result, as JSON. Definitions stand in it as their servers wrote them: a tree would round the numbers of some and

@@ -89,6 +89,8 @@ impl Drop for Process {
 pub(crate) fn gatekey() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gatekey"));
     command.env_remove("GATEKEY_CONFIG").env_remove("GATEKEY_LOG").env("XDG_CONFIG_HOME", "/nonexistent");
+    // Vectors of one run are there for the next one.
+    command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
     command
 }
 
