@@ -62,7 +62,7 @@ pub(super) fn is_doubtful(meaning: &Meaning, words: &Words) -> bool {
     let best = |scores: &[f32]| scores.iter().copied().fold(0.0, f32::max);
     let covered = if words.most > 0.0 { best(&words.scores) / words.most } else { 0.0 };
     let likest = best(&meaning.scores).max(0.5);
-    -1.82 * covered - 2.14 * words.known * covered - 4.08 * likest.ln() + 8.07 > 1.05
+    -1.82 * covered - 2.14 * words.known * covered - 4.08 * likest.ln() + 8.07 > 0.8
 }
 
 /// Both together, each by how far it is from its mean, the words by the share of them that is known; and then what is like
