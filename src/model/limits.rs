@@ -139,6 +139,19 @@ pub const DRAIN: Duration = Duration::from_secs(10);
 /// After the client's input ended, calls in flight have this long before they are cancelled.
 pub const LAST_ANSWERS: Duration = Duration::from_millis(1_000);
 
+/// Files that change are read once nothing changed for this long: an editor's save is some renames and writes within
+/// milliseconds, a checkout some hundred files.
+pub const FILE_QUIET: Duration = Duration::from_millis(200);
+/// Files that change without a pause are read all the same this long after the first change.
+pub const FILE_STORM: Duration = Duration::from_secs(2);
+/// Files are looked at this often where the system tells of no changes.
+pub const FILE_POLL: Duration = Duration::from_secs(2);
+/// A file that changed this shortly before it was looked at may change again without looking other; the coarsest file
+/// systems keep times in steps of two seconds.
+pub const FILE_TIMES: Duration = Duration::from_secs(2);
+/// Links that are followed on the way to one file.
+pub const FILE_LINKS: usize = 16;
+
 /// Frontmatter, in bytes. The longest of 15,601 public skills has about 8 KiB.
 pub const FRONTMATTER_BYTES: usize = 64 << 10;
 /// A SKILL.md, in bytes. The longest public one has 294,426.

@@ -1,10 +1,10 @@
-//! Folders of skills: walked within bounds, one [`Skill`] per SKILL.md, a reason for each that is skipped.
+//! One skill out of its folder: a [`Skill`] per SKILL.md, or the reasons why there is none.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
     fs, io,
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
+    time::SystemTime,
 };
 
 use serde_json::{Map, Value};
@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 use super::{frontmatter::parse, manifest::SkillFile};
 use crate::model::{
     diagnostic::{Diagnostic, Place},
-    limits::{DESCRIPTION_CHARS, NAME_CHARS, SKILL_BYTES, SKILL_DEPTH, SKILL_FILES, SKILL_FOLDERS, SKILL_TOTAL_BYTES},
+    limits::{DESCRIPTION_CHARS, NAME_CHARS, SKILL_BYTES, SKILL_DEPTH, SKILL_FILES, SKILL_TOTAL_BYTES},
     name::SkillName,
 };
 
@@ -42,109 +42,66 @@ pub struct Skill {
     pub file: PathBuf,
     /// The header as its author wrote it; absent where it is not valid YAML, so that others would not read the same.
     pub frontmatter: Option<Map<String, Value>>,
+    /// Grows with every change of its files that whoever asked for their digests can see.
+    pub revision: u64,
     /// Its files with their digests, once they were asked for.
     pub(super) manifest: Arc<OnceLock<Vec<SkillFile>>>,
 }
 
-/// The skills of all folders, with what was found while reading them.
-#[derive(Debug, Clone, Default)]
-pub struct SkillSet {
-    /// By name. On a clash the folder that stands first in the config wins.
-    pub skills: BTreeMap<SkillName, Skill>,
-    /// In the order of the walk.
-    pub findings: Vec<Diagnostic>,
+/// What a file looks like from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp {
+    size_bytes: u64,
+    inode: u64,
+    /// Absent where the system keeps none.
+    pub(super) changed: Option<SystemTime>,
 }
 
-/// Reads every skill below `folders`.
-pub fn load_folders(folders: &[PathBuf]) -> SkillSet {
-    let mut set = SkillSet::default();
-    for folder in folders {
-        let mut walk = Walk { set: &mut set, seen: BTreeSet::new() };
-        if let Err(error) = walk.enter(folder, 0) {
-            let finding = Diagnostic::error("skills-folder", format!("cannot be read: {error}")).at(whole(folder));
-            set.findings.push(finding.hint("no skill of it is there, and what they open stays closed"));
-        }
-    }
-    set
-}
-
-fn whole(file: &Path) -> Place {
-    Place { file: file.into(), ..Place::default() }
-}
-
-struct Walk<'a> {
-    set: &'a mut SkillSet,
-    /// Folders that were entered, without links: circles end here.
-    seen: BTreeSet<PathBuf>,
-}
-
-impl Walk<'_> {
-    fn enter(&mut self, folder: &Path, depth: usize) -> io::Result<()> {
-        let real = fs::canonicalize(folder)?;
-        if depth > SKILL_DEPTH || !self.seen.insert(real.clone()) {
-            return Ok(());
-        }
-        if self.seen.len() > SKILL_FOLDERS {
-            if self.seen.len() == SKILL_FOLDERS + 1 {
-                let message = format!("more than {SKILL_FOLDERS} folders, the rest is not looked at");
-                self.set.findings.push(Diagnostic::warning("skill-too-many", message).at(whole(folder)));
-            }
-            return Ok(());
-        }
-        let mut entries: Vec<PathBuf> = fs::read_dir(folder)?.flatten().map(|entry| entry.path()).collect();
-        entries.sort();
-        let is_skill_file = |path: &&PathBuf| {
-            path.file_name().is_some_and(|name| name.eq_ignore_ascii_case("SKILL.md")) && path.is_file()
-        };
-        if let Some(file) = entries.iter().find(is_skill_file) {
-            self.skill(file, &real);
-        }
-        for entry in entries.iter().filter(|entry| entry.is_dir() && !is_noise(entry)) {
-            if let Err(error) = self.enter(entry, depth + 1) {
-                let finding = Diagnostic::warning("skills-folder", format!("cannot be read: {error}"));
-                self.set.findings.push(finding.at(whole(entry)));
-            }
-        }
-        Ok(())
-    }
-
-    fn skill(&mut self, file: &Path, folder: &Path) {
-        let mut reader = Reader { file, findings: Vec::new() };
-        let skill = reader.skill(folder);
-        self.set.findings.append(&mut reader.findings);
-        let Some(skill) = skill else { return };
-        if let Some(first) = self.set.skills.get(&skill.name) {
-            let message =
-                format!("skill `{}` is already in `{}`; this one is left out", skill.name, first.folder.display());
-            self.set.findings.push(Diagnostic::warning("skill-duplicate", message).at(whole(file)));
-        } else {
-            self.set.skills.insert(skill.name.clone(), skill);
-        }
+impl Stamp {
+    fn of(data: &fs::Metadata) -> Self {
+        #[cfg(unix)]
+        let inode = std::os::unix::fs::MetadataExt::ino(data);
+        #[cfg(not(unix))]
+        let inode = 0;
+        Self { size_bytes: data.len(), inode, changed: data.modified().ok() }
     }
 }
 
 /// Folders that never hold skills of the user.
-fn is_noise(folder: &Path) -> bool {
+pub(super) fn is_noise(folder: &Path) -> bool {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     name == "node_modules" || name == ".git" || name == "target" || name == "__pycache__"
 }
 
 /// Reads one SKILL.md.
-struct Reader<'a> {
-    file: &'a Path,
-    findings: Vec<Diagnostic>,
+pub(super) struct Reader<'a> {
+    pub(super) file: &'a Path,
+    pub(super) findings: Vec<Diagnostic>,
 }
 
 impl Reader<'_> {
-    fn skill(&mut self, folder: &Path) -> Option<Skill> {
+    /// The bytes of SKILL.md; `None` where they cannot be used, which is a finding then.
+    ///
+    /// # Errors
+    /// The file is not there any more.
+    pub(super) fn bytes(&mut self) -> io::Result<Option<Vec<u8>>> {
         if fs::metadata(self.file).is_ok_and(|data| data.len() > SKILL_BYTES) {
             self.error("skill-too-large", 0, format!("the file is over {SKILL_BYTES} bytes"));
-            return None;
+            return Ok(None);
         }
-        let bytes = fs::read(self.file)
-            .map_err(|error| self.error("skills-folder", 0, format!("cannot be read: {error}")))
-            .ok()?;
-        let document = parse(&bytes).map_err(|refusal| self.error(refusal.code, refusal.line, refusal.message)).ok()?;
+        match fs::read(self.file) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(error),
+            Err(error) => {
+                self.error("skills-folder", 0, format!("cannot be read: {error}"));
+                Ok(None)
+            }
+        }
+    }
+
+    /// Reads the skill out of the bytes of its SKILL.md; `references` are its other files.
+    pub(super) fn skill(&mut self, bytes: &[u8], folder: &Path, references: Vec<String>) -> Option<Skill> {
+        let document = parse(bytes).map_err(|refusal| self.error(refusal.code, refusal.line, refusal.message)).ok()?;
         if document.was_quoted {
             self.warn("skill-frontmatter-quoted", "the header is not valid YAML; values were read as if in quotes");
         }
@@ -159,15 +116,16 @@ impl Reader<'_> {
             name: self.name(&members, folder),
             description,
             body: document.body,
-            references: self.references(folder),
+            references,
             folder: folder.into(),
             allowed_tools,
             is_hidden: members.get("disable-model-invocation").is_some_and(is_true),
             tags: tags(&members),
             file: folder.join(self.file.file_name().unwrap_or_default()),
             frontmatter: (!document.was_quoted).then_some(members),
+            revision: 0,
             manifest: Arc::default(),
-            digest: data_encoding::HEXLOWER.encode(&Sha256::digest(&bytes)),
+            digest: digest(bytes),
         })
     }
 
@@ -243,7 +201,7 @@ impl Reader<'_> {
     }
 
     /// Lists the files that may be read, without links and hidden files.
-    fn references(&mut self, folder: &Path) -> Vec<String> {
+    pub(super) fn references(&mut self, folder: &Path) -> Vec<(String, Stamp)> {
         let mut found = Vec::new();
         let mut size_bytes = 0;
         let mut folders = vec![folder.to_owned()];
@@ -258,12 +216,13 @@ impl Reader<'_> {
                 if kind.is_dir() && path.components().count() <= folder.components().count() + SKILL_DEPTH {
                     folders.push(path);
                 } else if kind.is_file() && path.as_path() != folder.join(self.file.file_name().unwrap_or_default()) {
-                    size_bytes += entry.metadata().map_or(0, |data| data.len());
-                    found.extend(relative(folder, &path));
+                    let Ok(stamp) = entry.metadata().map(|data| Stamp::of(&data)) else { continue };
+                    size_bytes += stamp.size_bytes;
+                    found.extend(relative(folder, &path).map(|path| (path, stamp)));
                 }
             }
         }
-        found.sort();
+        found.sort_by(|a, b| a.0.cmp(&b.0));
         if found.len() > SKILL_FILES || size_bytes > SKILL_TOTAL_BYTES {
             let message = format!("over {SKILL_FILES} files or {SKILL_TOTAL_BYTES} bytes; only SKILL.md is served");
             self.warn("skill-too-many", message);
@@ -280,6 +239,15 @@ impl Reader<'_> {
     fn warn(&mut self, code: &'static str, message: impl Into<String>) {
         self.findings.push(Diagnostic::warning(code, message).at(whole(self.file)));
     }
+}
+
+/// Lowercase hex SHA-256.
+pub(super) fn digest(bytes: &[u8]) -> String {
+    data_encoding::HEXLOWER.encode(&Sha256::digest(bytes))
+}
+
+fn whole(file: &Path) -> Place {
+    Place { file: file.into(), ..Place::default() }
 }
 
 /// Whether a name is one by the standard.
@@ -332,6 +300,7 @@ fn tags(members: &Map<String, Value>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::skill::load_folders;
 
     fn fixtures(name: &str) -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("skills-fixtures").join(name)

@@ -1,11 +1,14 @@
 //! A skill as the Skills extension (SEP-2640) serves it: every file with digest and size, and bytes that fit them.
 
-use std::{collections::BTreeMap, fs, io};
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    sync::{Arc, OnceLock},
+};
 
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 
-use super::folder::{Skill, is_standard_name};
+use super::folder::{Skill, digest, is_standard_name};
 use crate::model::limits::{SKILL_FILES, SKILL_TOTAL_BYTES};
 
 /// One file of a skill.
@@ -33,20 +36,33 @@ impl Skill {
     /// Its files, SKILL.md first. Read at the first call, which takes as long as reading them all; a file that cannot be
     /// read is left out, and so are all but SKILL.md where they are over the extension's limits.
     pub fn manifest(&self) -> &[SkillFile] {
-        self.manifest.get_or_init(|| {
-            let described = |path: &str| {
-                let bytes = self.read_file(path).ok()?;
-                let size_bytes = u64::try_from(bytes.len()).ok()?;
-                Some(SkillFile { path: path.to_owned(), digest: digest(&bytes), size_bytes })
-            };
-            let all = std::iter::once(SKILL_FILE).chain(self.references.iter().map(String::as_str));
-            let mut files: Vec<SkillFile> = all.filter_map(described).collect();
-            let total_bytes: u64 = files.iter().map(|file| file.size_bytes).sum();
-            if files.len() > SKILL_FILES || total_bytes > SKILL_TOTAL_BYTES {
-                files.truncate(1);
-            }
-            files
-        })
+        self.manifest.get_or_init(|| self.read_manifest())
+    }
+
+    /// Reads its files once more where anybody asked for them; says whether they are others now.
+    pub(super) fn renew_manifest(&mut self) -> bool {
+        let Some(before) = self.manifest.get() else { return false };
+        let now = self.read_manifest();
+        let is_other = now != *before;
+        if is_other {
+            self.manifest = Arc::new(OnceLock::from(now));
+        }
+        is_other
+    }
+
+    fn read_manifest(&self) -> Vec<SkillFile> {
+        let described = |path: &str| {
+            let bytes = self.read_file(path).ok()?;
+            let size_bytes = u64::try_from(bytes.len()).ok()?;
+            Some(SkillFile { path: path.to_owned(), digest: digest(&bytes), size_bytes })
+        };
+        let all = std::iter::once(SKILL_FILE).chain(self.references.iter().map(String::as_str));
+        let mut files: Vec<SkillFile> = all.filter_map(described).collect();
+        let total_bytes: u64 = files.iter().map(|file| file.size_bytes).sum();
+        if files.len() > SKILL_FILES || total_bytes > SKILL_TOTAL_BYTES {
+            files.truncate(1);
+        }
+        files
     }
 
     /// The bytes of one of its files, where they still are those of the manifest.
@@ -94,10 +110,6 @@ impl Skill {
         let resources: Vec<Value> = self.manifest().iter().map(resource).collect();
         json!({"uri": format!("{root}/{SKILL_FILE}"), "frontmatter": self.frontmatter, "resources": resources})
     }
-}
-
-fn digest(bytes: &[u8]) -> String {
-    data_encoding::HEXLOWER.encode(&Sha256::digest(bytes))
 }
 
 #[cfg(test)]

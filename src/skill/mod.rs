@@ -1,12 +1,14 @@
 //! Floor 1, skills on disk: read leniently, every skip with a reason code, no byte of a body changed. Must not know what
-//! a skill opens. Read `folder` first.
+//! a skill opens. Read `walk` first.
 
 mod folder;
 mod frontmatter;
 mod manifest;
 mod reference;
+mod walk;
 
-pub use folder::{Skill, SkillSet, load_folders};
+pub use folder::Skill;
 pub use frontmatter::{Document, Refusal, parse};
 pub use manifest::{SKILL_FILE, SkillFile};
 pub use reference::{ReferenceError, read_reference};
+pub use walk::{SkillSet, load_folders};

@@ -1,0 +1,273 @@
+//! Folders of skills, walked within bounds; read again, only what changed is parsed, and what broke keeps its last good
+//! version. Read [`SkillSet::read_again`] first.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs, io,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+use super::folder::{Reader, Skill, Stamp, digest, is_noise};
+use crate::model::{
+    diagnostic::{Diagnostic, Place},
+    limits::{FILE_TIMES, SKILL_DEPTH, SKILL_FOLDERS},
+    name::SkillName,
+};
+
+/// The skills of all folders, with what was found while reading them.
+#[derive(Debug, Clone, Default)]
+pub struct SkillSet {
+    /// By name. On a clash the folder that stands first in the config wins.
+    pub skills: BTreeMap<SkillName, Skill>,
+    /// In the order of the walk.
+    pub findings: Vec<Diagnostic>,
+    /// Every folder that was looked into, by the path by which it was reached.
+    pub folders: BTreeSet<PathBuf>,
+    /// Every link in them.
+    pub links: BTreeSet<PathBuf>,
+    /// What was read of each SKILL.md, by the path by which it was reached.
+    files: BTreeMap<PathBuf, Known>,
+}
+
+/// What was read of one SKILL.md.
+#[derive(Debug, Clone)]
+struct Known {
+    /// Of the bytes that were read last, good or not; absent where they cannot be read.
+    digest: Option<String>,
+    /// The last good version.
+    skill: Option<Skill>,
+    findings: Vec<Diagnostic>,
+    /// The skill's other files.
+    references: Vec<(String, Stamp)>,
+    seen_at: SystemTime,
+}
+
+/// Reads every skill below `folders`.
+pub fn load_folders(folders: &[PathBuf]) -> SkillSet {
+    SkillSet::default().read_again(folders, SystemTime::UNIX_EPOCH)
+}
+
+impl SkillSet {
+    /// Reads every skill below `folders`; of those that this set knows only what changed is parsed. One that gives no skill
+    /// any more, while its file is there, stays as it was. `now` tells which files may change without looking other.
+    pub fn read_again(&self, folders: &[PathBuf], now: SystemTime) -> Self {
+        let mut set = Self::default();
+        for folder in folders {
+            let mut walk = Walk { before: self, now, set: &mut set, seen: BTreeSet::new() };
+            if let Err(error) = walk.enter(folder, 0) {
+                let finding = Diagnostic::error("skills-folder", format!("cannot be read: {error}")).at(whole(folder));
+                let hint = match walk.keep(folder, &error) {
+                    0 => "no skill of it is there, and what they open stays closed",
+                    _ => "its skills stay as they were read last",
+                };
+                set.findings.push(finding.hint(hint));
+            }
+        }
+        set
+    }
+
+    /// Whether nobody could tell these skills from `other`.
+    pub fn has_same_skills(&self, other: &Self) -> bool {
+        self.skills.len() == other.skills.len()
+            && self.skills.values().zip(other.skills.values()).all(|(a, b)| a.is_same(b))
+    }
+}
+
+impl Skill {
+    /// Whether it is the same as `other`, of another reading of the same folders.
+    fn is_same(&self, other: &Self) -> bool {
+        let told = |skill: &Self| (skill.name.clone(), skill.file.clone(), skill.digest.clone(), skill.revision);
+        told(self) == told(other) && self.references == other.references
+    }
+}
+
+fn whole(file: &Path) -> Place {
+    Place { file: file.into(), ..Place::default() }
+}
+
+struct Walk<'a> {
+    before: &'a SkillSet,
+    now: SystemTime,
+    set: &'a mut SkillSet,
+    /// Folders that were entered, without links: circles end here.
+    seen: BTreeSet<PathBuf>,
+}
+
+impl Walk<'_> {
+    fn enter(&mut self, folder: &Path, depth: usize) -> io::Result<()> {
+        let real = fs::canonicalize(folder)?;
+        if depth > SKILL_DEPTH || !self.seen.insert(real.clone()) {
+            return Ok(());
+        }
+        if self.seen.len() > SKILL_FOLDERS {
+            if self.seen.len() == SKILL_FOLDERS + 1 {
+                let message = format!("more than {SKILL_FOLDERS} folders, the rest is not looked at");
+                self.set.findings.push(Diagnostic::warning("skill-too-many", message).at(whole(folder)));
+            }
+            return Ok(());
+        }
+        self.set.folders.insert(folder.into());
+        let mut entries = Vec::new();
+        for entry in fs::read_dir(folder)?.flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
+                self.set.links.insert(entry.path());
+            }
+            entries.push(entry.path());
+        }
+        entries.sort();
+        let is_skill_file = |path: &&PathBuf| {
+            path.file_name().is_some_and(|name| name.eq_ignore_ascii_case("SKILL.md")) && path.is_file()
+        };
+        if let Some(file) = entries.iter().find(is_skill_file)
+            && let Some(known) = self.read(file, &real)
+        {
+            self.add(file, known);
+        }
+        for entry in entries.iter().filter(|entry| entry.is_dir() && !is_noise(entry)) {
+            if let Err(error) = self.enter(entry, depth + 1) {
+                let finding = Diagnostic::warning("skills-folder", format!("cannot be read: {error}"));
+                self.set.findings.push(finding.at(whole(entry)));
+                self.keep(entry, &error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps what is known below a folder that cannot be read, unless it is gone; returns how many files that are.
+    fn keep(&mut self, folder: &Path, error: &io::Error) -> usize {
+        if error.kind() == io::ErrorKind::NotFound {
+            return 0;
+        }
+        let before = self.before;
+        let below: Vec<_> = before.files.iter().filter(|(file, _)| file.starts_with(folder)).collect();
+        self.set.folders.extend(before.folders.iter().filter(|known| known.starts_with(folder)).cloned());
+        for (file, known) in &below {
+            self.add(file, (*known).clone());
+        }
+        below.len()
+    }
+
+    /// Reads one SKILL.md; `None` where it is gone.
+    fn read(&self, file: &Path, folder: &Path) -> Option<Known> {
+        let mut reader = Reader { file, findings: Vec::new() };
+        let references = reader.references(folder);
+        let bytes = reader.bytes().ok()?;
+        let digest = bytes.as_deref().map(digest);
+        let names = || references.iter().map(|(path, _)| path.clone()).collect::<Vec<_>>();
+        let before = self.before.files.get(file);
+        if let Some(known) = before.filter(|known| digest.is_some() && known.digest == digest)
+            && known.skill.as_ref().is_none_or(|skill| skill.folder == folder && skill.references == names())
+        {
+            let mut known = known.clone();
+            known.renew(references, self.now);
+            return Some(known);
+        }
+        let read = bytes.and_then(|bytes| reader.skill(&bytes, folder, names()));
+        let mut findings = reader.findings;
+        let good = before.and_then(|known| known.skill.clone());
+        let skill = match (read, good) {
+            (Some(mut skill), Some(good)) => {
+                skill.revision = good.revision;
+                if let Some(seen) = good.manifest.get() {
+                    // Whoever asked once asks again, and should not wait then.
+                    skill.revision += u64::from(skill.manifest() != seen);
+                }
+                Some(skill)
+            }
+            (None, Some(good)) => {
+                for finding in findings.iter_mut().filter(|finding| finding.is_error()) {
+                    finding.hint = Some("the skill stays as it was read last".into());
+                }
+                Some(good)
+            }
+            (read, None) => read,
+        };
+        Some(Known { digest, skill, findings, references, seen_at: self.now })
+    }
+
+    fn add(&mut self, file: &Path, known: Known) {
+        self.set.findings.extend(known.findings.iter().cloned());
+        if let Some(skill) = &known.skill {
+            if let Some(first) = self.set.skills.get(&skill.name) {
+                let message =
+                    format!("skill `{}` is already in `{}`; this one is left out", skill.name, first.folder.display());
+                self.set.findings.push(Diagnostic::warning("skill-duplicate", message).at(whole(file)));
+            } else {
+                self.set.skills.insert(skill.name.clone(), skill.clone());
+            }
+        }
+        self.set.files.insert(file.into(), known);
+    }
+}
+
+impl Known {
+    /// SKILL.md is as it was; its other files may have changed.
+    fn renew(&mut self, references: Vec<(String, Stamp)>, now: SystemTime) {
+        let is_recent =
+            |(_, stamp): &(String, Stamp)| stamp.changed.is_none_or(|changed| changed + FILE_TIMES >= self.seen_at);
+        if let Some(skill) = &mut self.skill
+            // Of a broken one the files belong to another version than the one that stays.
+            && self.digest.as_ref() == Some(&skill.digest)
+            && (references != self.references || references.iter().any(is_recent))
+            && skill.renew_manifest()
+        {
+            skill.revision += 1;
+        }
+        (self.references, self.seen_at) = (references, now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(file: &Path, text: &str) {
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    }
+
+    fn text(name: &str, description: &str) -> String {
+        format!("---\nname: {name}\ndescription: {description}\n---\nBody\n")
+    }
+
+    #[test]
+    fn a_broken_skill_stays_as_it_was_until_it_is_mended_or_deleted() {
+        let root = tempfile::tempdir().unwrap();
+        let folders = [root.path().to_owned()];
+        let file = root.path().join("a/SKILL.md");
+        write(&file, &text("a", "First."));
+        let first = load_folders(&folders);
+        write(&file, "---\nname: a\n---\n");
+        let broken = first.read_again(&folders, SystemTime::now());
+        assert!(first.has_same_skills(&broken));
+        assert_eq!(broken.findings[0].code, "skill-description-missing");
+        assert_eq!(broken.findings[0].hint.as_deref(), Some("the skill stays as it was read last"));
+        assert_eq!(broken.read_again(&folders, SystemTime::now()).findings, broken.findings, "it is still broken");
+        write(&file, &text("a", "Second."));
+        let mended = broken.read_again(&folders, SystemTime::now());
+        assert_eq!((mended.skills["a"].description.as_str(), mended.findings.len()), ("Second.", 0));
+        assert!(!mended.has_same_skills(&broken));
+        fs::remove_file(&file).unwrap();
+        assert!(mended.read_again(&folders, SystemTime::now()).skills.is_empty());
+    }
+
+    #[test]
+    fn what_has_the_same_bytes_is_the_same_whatever_its_times() {
+        let root = tempfile::tempdir().unwrap();
+        let folders = [root.path().to_owned()];
+        write(&root.path().join("a/SKILL.md"), &text("a", "First."));
+        write(&root.path().join("a/notes.md"), "one");
+        let first = load_folders(&folders);
+        first.skills["a"].manifest();
+        write(&root.path().join("a/SKILL.md"), &text("a", "First."));
+        write(&root.path().join("a/notes.md"), "one");
+        let again = first.read_again(&folders, SystemTime::now());
+        assert!(first.has_same_skills(&again));
+        // Within the precision of times, and of the same length.
+        write(&root.path().join("a/notes.md"), "two");
+        let changed = again.read_again(&folders, SystemTime::now());
+        assert!(!changed.has_same_skills(&again));
+        assert_ne!(changed.skills["a"].manifest(), again.skills["a"].manifest());
+    }
+}
