@@ -115,7 +115,7 @@ impl App {
     /// Everything that was found about maps, skills, upstreams and names, errors first.
     pub fn findings(&self) -> Vec<Diagnostic> {
         let mut found = self.files.findings.clone();
-        for link in self.pool.links() {
+        for link in self.pool.links().iter() {
             let view = link.view();
             found.extend(view.findings);
             if let Phase::Waiting(reason) | Phase::Unusable(reason) = view.phase {

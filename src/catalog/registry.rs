@@ -21,6 +21,8 @@ use crate::{
 /// The tools of one upstream, to be registered.
 #[derive(Debug, Clone)]
 pub struct UpstreamTools {
+    /// The upstream's number.
+    pub index: usize,
     /// As the config calls it.
     pub name: UpstreamName,
     /// Put before its tools' names.
@@ -32,7 +34,7 @@ pub struct UpstreamTools {
 /// A tool under its exposed name.
 #[derive(Debug)]
 pub struct Registered {
-    /// Position of its upstream in the config.
+    /// Its upstream's number.
     pub upstream_index: usize,
     /// Its upstream.
     pub upstream: UpstreamName,
@@ -65,7 +67,7 @@ impl Registry {
         let mut taken: HashSet<ExposedName> = reserved.iter().map(|name| ExposedName::new(*name)).collect();
         let mut tools = Vec::new();
         let mut findings = Vec::new();
-        for (upstream_index, upstream) in upstreams.iter().enumerate() {
+        for upstream in upstreams {
             let mut own: Vec<&Arc<Tool>> = upstream.tools.iter().collect();
             own.sort_by(|a, b| a.name.cmp(&b.name));
             for tool in own {
@@ -76,7 +78,7 @@ impl Registry {
                     findings.push(renamed(&upstream.name, &wanted, &exposed, is_clash));
                 }
                 taken.insert(exposed.clone());
-                let (upstream, tool) = (upstream.name.clone(), Arc::clone(tool));
+                let (upstream_index, upstream, tool) = (upstream.index, upstream.name.clone(), Arc::clone(tool));
                 tools.push(Registered {
                     upstream_index,
                     upstream,
@@ -237,7 +239,7 @@ mod tests {
 
     fn upstream(name: &str, prefix: &str, tools: &[&str]) -> UpstreamTools {
         let tools = tools.iter().map(|name| tool(name, "{}")).collect();
-        UpstreamTools { name: UpstreamName::new(name), prefix: prefix.into(), tools }
+        UpstreamTools { index: 0, name: UpstreamName::new(name), prefix: prefix.into(), tools }
     }
 
     /// `exposed=upstream|tool`, sorted.
@@ -299,6 +301,7 @@ mod tests {
             (r#"{"properties":{"intent":{}},"required":["intent"]}"#, r#"["intent"]"#),
         ] {
             let tools = UpstreamTools {
+                index: 0,
                 name: UpstreamName::new("u"),
                 prefix: String::new(),
                 tools: [tool("t", schema)].into(),

@@ -138,7 +138,7 @@ pub struct Http {
 pub type PrincipalRoles = IndexMap<String, Vec<String>>;
 
 /// One server of a config.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upstream {
     /// As the config calls it.
     pub name: UpstreamName,
@@ -155,7 +155,7 @@ pub struct Upstream {
 }
 
 /// How a server is reached.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transport {
     /// As a child process.
     Stdio(Program),

@@ -71,7 +71,9 @@ impl Gateway {
     /// What the gate refused, for the model to read; the client is not answered yet.
     pub(super) fn try_call(self: &Arc<Self>, request: &Request<'_>, call: Call<'_>) -> Result<(), ToolError> {
         let tool = self.decide(request, call)?;
-        let link = self.connection(request, tool.upstream_index);
+        let Some(link) = self.connection(request, tool.upstream_index) else {
+            return Err(self.refused(request, call, Decision::Unavailable, None));
+        };
         match link.peer() {
             Some(peer) => self.forward(request, call, tool, &link, &peer),
             None if request.is_last_try() || (link.owner().is_none() && request.has_waited()) => {
@@ -91,11 +93,11 @@ impl Gateway {
         let snapshot = &request.snapshot;
         let position = snapshot.registry.position(call.tool);
         let link = position.and_then(|position| self.link_of(snapshot, position));
-        let is_available = link.is_some_and(|link| link.is_available());
+        let is_available = link.as_ref().is_some_and(|link| link.is_available());
         let standing = position.and_then(|position| snapshot.standing(position, call.open, is_available));
         let decision = snapshot.policy.decide(&request.session.principal, standing.as_ref());
         let (Decision::Allow, Some(position)) = (decision, position) else {
-            return Err(self.refused(request, call, decision, link));
+            return Err(self.refused(request, call, decision, link.as_ref()));
         };
         let tool = &snapshot.registry.tools()[position];
         check_effect(call, tool)?;
@@ -111,8 +113,8 @@ impl Gateway {
         Ok(tool)
     }
 
-    fn link_of(&self, snapshot: &Snapshot, position: usize) -> Option<&Arc<Link>> {
-        self.pool.links().get(snapshot.registry.tools().get(position)?.upstream_index)
+    fn link_of(&self, snapshot: &Snapshot, position: usize) -> Option<Arc<Link>> {
+        self.pool.link(snapshot.registry.tools().get(position)?.upstream_index)
     }
 
     /// Why the tools of those upstreams are not known that never listed any.

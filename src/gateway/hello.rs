@@ -107,7 +107,7 @@ impl Gateway {
         let levels = self.sessions().into_iter().filter_map(|session| session.state().log_level);
         let Some(least) = levels.min() else { return };
         let params = json!({"level": least.as_str()}).to_string();
-        for link in self.pool.links() {
+        for link in self.pool.links().iter() {
             if link.era() == Era::Legacy
                 && link.capabilities().said.get("logging").is_some()
                 && let Some(peer) = link.peer()

@@ -27,7 +27,7 @@ use crate::{
 /// What one upstream offers, under the name that clients know.
 #[derive(Debug)]
 pub(super) struct Entry {
-    /// Position of the upstream in the config.
+    /// Number of the upstream.
     pub(super) upstream: usize,
     /// As the upstream calls it.
     pub(super) original: String,
@@ -46,8 +46,12 @@ pub(super) struct Table {
     parts: Vec<Part>,
 }
 
-/// What one upstream listed, if it was asked.
-type Part = Option<Arc<[Offer]>>;
+/// Number of an upstream, and what it listed, if it was asked.
+type Part = (usize, Option<Arc<[Offer]>>);
+
+fn parts_of(offering: Offering, links: &[Arc<Link>]) -> Vec<Part> {
+    links.iter().map(|link| (link.index(), link.known(offering))).collect()
+}
 
 /// The tables in use, and URIs that results of upstreams named.
 #[derive(Debug, Default)]
@@ -67,11 +71,11 @@ struct Seen {
 
 impl Table {
     fn build(offering: Offering, links: &[Arc<Link>]) -> Self {
-        let parts: Vec<Part> = links.iter().map(|link| link.known(offering)).collect();
-        let is_shared = parts.iter().flatten().filter(|part| !part.is_empty()).count() > 1;
+        let parts = parts_of(offering, links);
+        let is_shared = parts.iter().filter_map(|(_, part)| part.as_ref()).filter(|part| !part.is_empty()).count() > 1;
         let mut table = Self::default();
-        for (upstream, offers) in parts.iter().enumerate() {
-            let link = &links[upstream];
+        for (link, (upstream, offers)) in links.iter().zip(&parts) {
+            let upstream = *upstream;
             for offer in offers.iter().flat_map(|offers| offers.iter()) {
                 let mut exposed = offer.key.clone();
                 if table.by_exposed.contains_key(&exposed) || is_skill(&exposed) {
@@ -92,8 +96,8 @@ impl Table {
 
     fn is_of(&self, parts: &[Part]) -> bool {
         let is_same = |(a, b): (&Part, &Part)| match (a, b) {
-            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
-            (a, b) => a.is_none() && b.is_none(),
+            ((a_index, Some(a)), (b_index, Some(b))) => a_index == b_index && Arc::ptr_eq(a, b),
+            ((a_index, a), (b_index, b)) => a_index == b_index && a.is_none() && b.is_none(),
         };
         self.parts.len() == parts.len() && self.parts.iter().zip(parts).all(is_same)
     }
@@ -192,11 +196,11 @@ impl Gateway {
     /// Everything of one kind, as far as it was listed.
     pub(super) fn table(&self, offering: Offering) -> Arc<Table> {
         let links = self.pool.links();
-        let parts: Vec<Part> = links.iter().map(|link| link.known(offering)).collect();
+        let parts = parts_of(offering, &links);
         let mut tables = self.offers.tables.lock().unwrap_or_else(PoisonError::into_inner);
         let table = tables.entry(offering).or_default();
         if !table.is_of(&parts) {
-            *table = Arc::new(Table::build(offering, links));
+            *table = Arc::new(Table::build(offering, &links));
         }
         Arc::clone(table)
     }
@@ -217,29 +221,30 @@ impl Gateway {
                 return Some(Found { upstream: entry.upstream, original: entry.original.clone() });
             }
         }
-        if let Some(upstream) = self.offers.seen().upstreams.get(uri).copied() {
+        let seen = self.offers.seen().upstreams.get(uri).copied();
+        if let Some(upstream) = seen.filter(|upstream| self.pool.link(*upstream).is_some()) {
             return Some(Found { upstream, original: uri.to_owned() });
         }
         for entry in &self.table(Offering::Templates).entries {
             if entry.exposed == uri || fits(&entry.exposed, uri) {
-                let own = unqualified_uri(links[entry.upstream].name().as_str(), uri);
+                let own = self.pool.link(entry.upstream).and_then(|link| unqualified_uri(link.name().as_str(), uri));
                 let original = own.filter(|_| entry.exposed != entry.original).unwrap_or_else(|| uri.to_owned());
                 return Some(Found { upstream: entry.upstream, original });
             }
         }
-        let own = links.iter().enumerate().find_map(|(upstream, link)| {
-            Some(Found { upstream, original: unqualified_uri(link.name().as_str(), uri)? })
+        let own = links.iter().find_map(|link| {
+            Some(Found { upstream: link.index(), original: unqualified_uri(link.name().as_str(), uri)? })
         });
         own.or_else(|| {
-            let mut having = links.iter().enumerate().filter(|(_, link)| link.offers(Offering::Resources));
-            let (upstream, _) = having.next()?;
+            let mut having = links.iter().filter(|link| link.offers(Offering::Resources));
+            let upstream = having.next()?.index();
             having.next().is_none().then(|| Found { upstream, original: uri.to_owned() })
         })
     }
 
     /// What a file of an upstream's skill must be, where the upstream listed it.
     pub(super) fn expected(&self, found: &Found) -> Option<Expected> {
-        let listed = self.pool.links()[found.upstream].known(Offering::Skills)?;
+        let listed = self.pool.link(found.upstream)?.known(Offering::Skills)?;
         listed.iter().find_map(|offer| {
             let entry: Value = serde_json::from_str(&offer.raw).ok()?;
             let file = entry["resources"].as_array()?.iter().find(|file| file["uri"] == found.original.as_str())?;
@@ -249,7 +254,7 @@ impl Gateway {
 
     /// A URI of a result of `upstream`, as clients can use it.
     pub(super) fn expose_uri(&self, upstream: usize, uri: &str) -> String {
-        let links = self.pool.links();
+        let Some(link) = self.pool.link(upstream) else { return uri.to_owned() };
         for offering in [Offering::Resources, Offering::Templates, Offering::Skills] {
             let table = self.table(offering);
             if let Some(entry) = table.entries.iter().find(|entry| entry.upstream == upstream && entry.original == uri)
@@ -258,11 +263,11 @@ impl Gateway {
             }
         }
         if is_skill(uri) {
-            return qualified_uri(links[upstream].name().as_str(), uri);
+            return qualified_uri(link.name().as_str(), uri);
         }
         match self.find_uri(uri) {
             Some(found) if found.upstream == upstream => uri.to_owned(),
-            Some(_) => qualified_uri(links[upstream].name().as_str(), uri),
+            Some(_) => qualified_uri(link.name().as_str(), uri),
             None => {
                 self.offers.seen().add(uri, upstream);
                 uri.to_owned()

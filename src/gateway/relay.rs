@@ -124,7 +124,8 @@ impl Gateway {
             return;
         }
         let is_of_skills = method == "skills/get" || method == "resources/directory/read";
-        let has_skills = |found: &Found| self.pool.links()[found.upstream].offers(Offering::Skills);
+        let has_skills =
+            |found: &Found| self.pool.link(found.upstream).is_some_and(|link| link.offers(Offering::Skills));
         match self.find_uri(&uri).filter(|found| !is_of_skills || has_skills(found)) {
             None if is_of_skills => {
                 request.refuse_with(INVALID_PARAMS, "there is no such skill or folder", Some(&json!({"uri": uri})));
@@ -156,8 +157,9 @@ impl Gateway {
         if let Some(entry) = self.table(Offering::Prompts).find(name) {
             return Some(Found { upstream: entry.upstream, original: entry.original.clone() });
         }
-        let mut having = self.pool.links().iter().enumerate().filter(|(_, link)| link.offers(Offering::Prompts));
-        let (upstream, _) = having.next()?;
+        let links = self.pool.links();
+        let mut having = links.iter().filter(|link| link.offers(Offering::Prompts));
+        let upstream = having.next()?.index();
         having.next().is_none().then(|| Found { upstream, original: name.to_owned() })
     }
 
@@ -178,7 +180,8 @@ impl Gateway {
         let Some(found) = found else {
             return request.refuse(INVALID_PARAMS, &format!("unknown reference: {exposed}"));
         };
-        if self.pool.links()[found.upstream].capabilities().said.get("completions").is_none() {
+        let completes = |link: Arc<Link>| link.capabilities().said.get("completions").is_some();
+        if !self.pool.link(found.upstream).is_some_and(completes) {
             return request.answer(json!({"completion": {"values": [], "total": 0, "hasMore": false}}));
         }
         let mut edits = Edits::new(reference);
@@ -194,11 +197,12 @@ impl Gateway {
             return request.refuse(INVALID_PARAMS, "`taskId` must be a text");
         };
         let principal = &request.session.principal;
-        let mut having = self.pool.links().iter().enumerate().filter(|(_, link)| link.has_tasks());
-        let only = having.next().filter(|_| having.next().is_none()).map(|(upstream, _)| upstream);
+        let links = self.pool.links();
+        let mut having = links.iter().filter(|link| link.has_tasks());
+        let only = having.next().filter(|_| having.next().is_none()).map(|link| link.index());
         let known = self.tasks.upstream(&id, principal);
         let Some(upstream) = known.or(only.filter(|_| !self.tasks.is_of_another(&id, principal))) else {
-            let has_any = self.pool.links().iter().any(|link| link.has_tasks());
+            let has_any = links.iter().any(|link| link.has_tasks());
             return match has_any {
                 true => request.refuse(INVALID_PARAMS, &format!("unknown task: {id}")),
                 false => no_method(request, method),
@@ -216,11 +220,11 @@ impl Gateway {
     fn custom(self: &Arc<Self>, request: &Request<'_>, method: &str) {
         let links = self.pool.links();
         let named = request.params.meta_text(ORIGIN);
-        let position = match &named {
-            Some(name) => links.iter().position(|link| link.name().as_str() == name),
-            None => (links.len() == 1).then_some(0),
+        let link = match &named {
+            Some(name) => links.iter().find(|link| link.name().as_str() == name),
+            None => links.first().filter(|_| links.len() == 1),
         };
-        let Some(upstream) = position else {
+        let Some(upstream) = link.map(|link| link.index()) else {
             if links.len() > 1 && named.is_none() {
                 let hint =
                     format!("method not found: {method}; `_meta[\"{ORIGIN}\"]` can name the upstream that has it");
@@ -255,16 +259,15 @@ impl Gateway {
     /// Asks the gate and sends the request to the one upstream.
     fn about(self: &Arc<Self>, request: &Request<'_>, method: &str, target: Target<'_>) {
         let Target { member, value, exposed, found } = target;
-        let link = &self.pool.links()[found.upstream];
+        let Some(link) = self.pool.link(found.upstream) else { return gone(request) };
         let decision = self.may_use(request, found.upstream, &exposed, &found.original);
         if decision == Decision::Unavailable && !request.is_last_try() && link.is_available() {
-            let link = Arc::clone(link);
             return self.later(request, async move { drop(link.wait_ready(RESTART_WAIT).await) });
         }
         if decision != Decision::Allow {
-            return self.deny(request, decision, link, &exposed);
+            return self.deny(request, decision, &link, &exposed);
         }
-        let link = self.connection(request, found.upstream);
+        let Some(link) = self.connection(request, found.upstream) else { return gone(request) };
         let Some(peer) = link.peer() else {
             if request.is_last_try() {
                 return self.deny(request, Decision::Unavailable, &link, &exposed);
@@ -291,25 +294,25 @@ impl Gateway {
     }
 
     /// The connection for a request: a session of the older era that can be asked something gets its own where the
-    /// upstream may ask.
-    pub(super) fn connection(&self, request: &Request<'_>, upstream: usize) -> Arc<Link> {
-        let link = &self.pool.links()[upstream];
+    /// upstream may ask. `None` where the upstream is not one of the config any more.
+    pub(super) fn connection(&self, request: &Request<'_>, upstream: usize) -> Option<Arc<Link>> {
+        let link = self.pool.link(upstream)?;
         if request.era == Era::Legacy && !request.session.is_alone && link.is_for_one() {
             let capabilities = request.session.state().capabilities.clone();
             let own = capabilities
                 .filter(|said| asks_back(said))
                 .and_then(|said| self.pool.open_own(upstream, request.session.id, &said));
-            if let Some(own) = own {
+            if own.is_some() {
                 return own;
             }
         }
-        Arc::clone(link)
+        Some(link)
     }
 
     /// Whether the caller may use something of an upstream that is no tool: the same decision as for tools. Patterns of
     /// rules are held against the name or URI.
     pub(super) fn may_use(&self, request: &Request<'_>, upstream: usize, exposed: &str, original: &str) -> Decision {
-        let link = &self.pool.links()[upstream];
+        let Some(link) = self.pool.link(upstream) else { return Decision::NotFound };
         let standing = Standing {
             upstream: link.name(),
             exposed,
@@ -410,6 +413,11 @@ impl Gateway {
 fn asks_back(capabilities: &str) -> bool {
     let said: serde_json::Value = serde_json::from_str(capabilities).unwrap_or_default();
     ["sampling", "elicitation", "roots"].iter().any(|name| said.get(name).is_some())
+}
+
+/// What was found is of a server that a new config does not have.
+fn gone(request: &Request<'_>) {
+    request.refuse(INVALID_PARAMS, "its server is not in the config any more");
 }
 
 /// No upstream has a resource of this URI.

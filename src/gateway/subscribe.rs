@@ -91,7 +91,7 @@ impl Gateway {
             request.session.state().subscribed.remove(uri.as_ref());
         }
         let is_wanted = self.wanted_of(found.upstream).contains(&found.original);
-        let is_legacy = self.connection(request, found.upstream).era() == Era::Legacy;
+        let is_legacy = self.connection(request, found.upstream).is_some_and(|link| link.era() == Era::Legacy);
         if is_legacy && (method == "resources/subscribe" || !is_wanted) {
             self.about_uri(request, method, &[]);
         } else {
@@ -102,8 +102,8 @@ impl Gateway {
 
     /// Tells each upstream which of its resources any client wants to hear of.
     pub(super) fn resubscribe(&self) {
-        for (upstream, link) in self.pool.links().iter().enumerate() {
-            link.want(self.wanted_of(upstream));
+        for link in self.pool.links().iter() {
+            link.want(self.wanted_of(link.index()));
         }
     }
 

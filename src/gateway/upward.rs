@@ -29,7 +29,7 @@ impl Clients for Gateway {
 
     fn asked(&self, link: &Arc<Link>, message: &Message<'_>) {
         let (Some(id), Some(method)) = (message.envelope.id, message.envelope.method.as_deref()) else { return };
-        if let Some(shared) = self.pool.links().get(link.index()) {
+        if let Some(shared) = self.pool.link(link.index()) {
             shared.note_question();
         }
         let refusal = match self.asked_client(link, message, method) {
@@ -90,6 +90,16 @@ impl Clients for Gateway {
             self.tell_all("resourcesListChanged", "notifications/resources/list_changed");
         }
         if is_news[1] {
+            self.tell_all("promptsListChanged", "notifications/prompts/list_changed");
+        }
+    }
+
+    fn removed(&self, link: &Link) {
+        self.note_shared_uris();
+        if link.offers(Offering::Resources) {
+            self.tell_all("resourcesListChanged", "notifications/resources/list_changed");
+        }
+        if link.offers(Offering::Prompts) {
             self.tell_all("promptsListChanged", "notifications/prompts/list_changed");
         }
     }

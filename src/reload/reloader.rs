@@ -63,11 +63,11 @@ impl Files {
 
     /// What the upstreams of the config offer before any of them was asked: nothing, under their names.
     pub fn nothing_yet(&self) -> Vec<(UpstreamTools, UpstreamFacts)> {
-        let empty = |name: &crate::config::Upstream| {
-            let (name, prefix) = (name.name.clone(), name.prefix.clone());
-            (UpstreamTools { name, prefix, tools: Arc::new([]) }, UpstreamFacts::default())
+        let empty = |(index, upstream): (usize, &crate::config::Upstream)| {
+            let (name, prefix) = (upstream.name.clone(), upstream.prefix.clone());
+            (UpstreamTools { index, name, prefix, tools: Arc::new([]) }, UpstreamFacts::default())
         };
-        self.config.upstreams.iter().map(empty).collect()
+        self.config.upstreams.iter().enumerate().map(empty).collect()
     }
 }
 

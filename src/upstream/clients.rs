@@ -32,6 +32,8 @@ pub trait Clients: Debug + Send + Sync {
     fn told(&self, link: &Arc<Link>, message: &Message<'_>);
     /// The upstream started anew: what it was told of before, it does not know.
     fn connected(&self, link: &Arc<Link>, peer: &Arc<Peer>);
+    /// An upstream is not one of the config any more.
+    fn removed(&self, link: &Link);
     /// A connection is gone.
     fn lost(&self, peer: &Peer);
 }

@@ -106,7 +106,7 @@ pub(super) struct Shared {
 #[derive(Debug)]
 pub struct Link {
     config: Upstream,
-    /// Position of the upstream in the config.
+    /// The upstream's number, which no other ever has; its position in the first config.
     index: usize,
     /// The session whose own it is, and its client.
     owner: Option<(u64, watch::Sender<Option<Introduced>>)>,
@@ -180,12 +180,19 @@ impl Link {
         }
     }
 
+    /// Offers what `before` did, until it has listed itself.
+    pub(super) fn take_over(&self, before: &Self) {
+        let known = before.view();
+        let mut view = self.locked();
+        (view.tools, view.facts, view.findings) = (known.tools, known.facts, known.findings);
+    }
+
     /// Its config.
     pub fn config(&self) -> &Upstream {
         &self.config
     }
 
-    /// Position of the upstream in the config.
+    /// The upstream's number, which no other ever has.
     pub fn index(&self) -> usize {
         self.index
     }
@@ -229,7 +236,8 @@ impl Link {
     pub fn offer(&self) -> (UpstreamTools, UpstreamFacts) {
         let view = self.locked();
         let (name, prefix) = (self.config.name.clone(), self.config.prefix.clone());
-        (UpstreamTools { name, prefix, tools: Arc::clone(&view.tools) }, view.facts.clone())
+        let tools = UpstreamTools { index: self.index, name, prefix, tools: Arc::clone(&view.tools) };
+        (tools, view.facts.clone())
     }
 
     /// The connection, while it takes calls.

@@ -1,11 +1,15 @@
-//! All upstreams of the config, started together.
+//! All upstreams of the config, started together; one that a new config adds, changes or takes away starts and stops alone.
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
+use arc_swap::ArcSwap;
 use tokio::{
     sync::watch,
     task::JoinSet,
@@ -20,14 +24,21 @@ use super::{
 };
 use crate::{
     config::Upstream,
-    model::limits::{BACKOFF_MOST, OWN_CONNECTIONS},
+    model::limits::{BACKOFF_MOST, DRAIN, OWN_CONNECTIONS},
     wire::{era::Era, guard::Guard, peer::Peer},
 };
 
 /// Every upstream. Its tasks end with [`Pool::stop`].
 #[derive(Debug)]
 pub struct Pool {
-    links: Vec<Arc<Link>>,
+    /// In the config's order.
+    links: ArcSwap<Vec<Arc<Link>>>,
+    /// Grows with each link; a number means the same upstream for ever.
+    next_index: AtomicUsize,
+    /// By which the links of the config are stopped, by index.
+    stops: Mutex<BTreeMap<usize, CancellationToken>>,
+    /// Links that are not of the config any more and end their last calls.
+    retiring: Mutex<Vec<Arc<Link>>>,
     /// Connections of sessions of their own, by upstream and session.
     own: Mutex<BTreeMap<(usize, u64), Own>>,
     shared: Arc<Shared>,
@@ -54,6 +65,14 @@ async fn kept_running(link: Arc<Link>, stop: CancellationToken) {
     }
 }
 
+/// Peers tell nobody that they have nothing left to do, so they are looked at.
+async fn wait_while(is_busy: impl Fn() -> bool, most: Duration) {
+    let deadline = Instant::now() + most;
+    while is_busy() && Instant::now() < deadline {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
 /// A connection of a session of its own.
 #[derive(Debug)]
 struct Own {
@@ -66,19 +85,94 @@ impl Pool {
     pub fn new(upstreams: &[Upstream], line_limit_bytes: usize, guard: Arc<Guard>) -> Self {
         let (changes, client) = (watch::Sender::new(0), watch::Sender::new(None));
         let shared = Arc::new(Shared { changes, clients: OnceLock::new(), client, guard, line_limit_bytes });
-        let link = |(index, upstream): (usize, &Upstream)| {
-            Arc::new(Link::new(upstream.clone(), index, None, Arc::clone(&shared)))
+        let pool = Self {
+            links: ArcSwap::default(),
+            next_index: AtomicUsize::new(0),
+            stops: Mutex::default(),
+            retiring: Mutex::default(),
+            own: Mutex::default(),
+            shared,
+            stop: CancellationToken::new(),
+            tasks: Mutex::default(),
         };
-        let links = upstreams.iter().enumerate().map(link).collect();
-        Self { links, own: Mutex::default(), shared, stop: CancellationToken::new(), tasks: Mutex::default() }
+        pool.links.store(Arc::new(pool.links_for(upstreams)));
+        pool
+    }
+
+    /// The links for these upstreams: those that there are, and new ones, which do not run yet. A new one that stands for
+    /// a known upstream offers what that one did until it has listed.
+    pub fn links_for(&self, upstreams: &[Upstream]) -> Vec<Arc<Link>> {
+        let known = self.links();
+        let link = |upstream: &Upstream| {
+            let before = known.iter().find(|link| link.name() == &upstream.name);
+            if let Some(same) = before.filter(|link| link.config() == upstream) {
+                return Arc::clone(same);
+            }
+            let index = self.next_index.fetch_add(1, Ordering::Relaxed);
+            let link = Link::new(upstream.clone(), index, None, Arc::clone(&self.shared));
+            if let Some(before) = before {
+                link.take_over(before);
+            }
+            Arc::new(link)
+        };
+        upstreams.iter().map(link).collect()
+    }
+
+    /// Puts `links` in the place of those that there are, and starts the new ones; returns those that are not among them.
+    pub fn adopt(&self, links: Vec<Arc<Link>>) -> Vec<Arc<Link>> {
+        let known = self.links();
+        let is_in = |link: &Arc<Link>, all: &[Arc<Link>]| all.iter().any(|other| Arc::ptr_eq(other, link));
+        for link in links.iter().filter(|link| !is_in(link, &known)) {
+            self.run(link);
+        }
+        let removed = known.iter().filter(|link| !is_in(link, &links)).cloned().collect();
+        self.links.store(Arc::new(links));
+        removed
+    }
+
+    /// Stops a link that no snapshot has any more, once its calls in flight are answered.
+    pub fn retire(self: &Arc<Self>, link: Arc<Link>) {
+        self.retiring().push(Arc::clone(&link));
+        let is_gone = self.links().iter().all(|other| other.name() != link.name());
+        if let Some(clients) = self.shared.clients.get().filter(|_| is_gone) {
+            clients.removed(&link);
+        }
+        let (pool, index) = (Arc::clone(self), link.index());
+        self.tasks().spawn(async move {
+            let is_of_it = |own: &Own| own.link.index() == index;
+            let is_busy = || {
+                let own: Vec<Arc<Peer>> =
+                    pool.own().values().filter(|own| is_of_it(own)).filter_map(|own| own.link.peer()).collect();
+                own.into_iter().chain(link.peer()).any(|peer| peer.n_open() > 0)
+            };
+            tokio::select! {
+                () = wait_while(is_busy, DRAIN) => {}
+                () = pool.stop.cancelled() => {}
+            }
+            if let Some(stop) = pool.stops().remove(&index) {
+                stop.cancel();
+            }
+            pool.own().retain(|_, own| {
+                if is_of_it(own) {
+                    own.stop.cancel();
+                }
+                !is_of_it(own)
+            });
+            pool.retiring().retain(|other| !Arc::ptr_eq(other, &link));
+        });
+    }
+
+    fn run(&self, link: &Arc<Link>) {
+        let stop = self.stop.child_token();
+        self.stops().insert(link.index(), stop.clone());
+        self.tasks().spawn(kept_running(Arc::clone(link), stop));
     }
 
     /// Starts all links at once, for `clients`; must be called within a runtime, once.
     pub fn start(&self, clients: Arc<dyn Clients>) {
         self.shared.clients.set(clients).ok();
-        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-        for link in &self.links {
-            tasks.spawn(kept_running(Arc::clone(link), self.stop.clone()));
+        for link in self.links().iter() {
+            self.run(link);
         }
     }
 
@@ -96,7 +190,7 @@ impl Pool {
     /// The connection to the upstream at `index` that is for `session` alone, in the older era; opened if there is none.
     /// `None` where the upstream does not speak so, or where there are too many.
     pub fn open_own(&self, index: usize, session: u64, capabilities: &str) -> Option<Arc<Link>> {
-        let shared_link = self.links.get(index)?;
+        let shared_link = self.link(index)?;
         let mut all = self.own();
         if let Some(own) = all.get(&(index, session)) {
             if own.link.is_available() {
@@ -113,9 +207,7 @@ impl Pool {
         let owner = (session, watch::Sender::new(Some(introduced)));
         let link = Arc::new(Link::new(shared_link.config().clone(), index, Some(owner), Arc::clone(&self.shared)));
         let stop = self.stop.child_token();
-        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-        while tasks.try_join_next().is_some() {}
-        tasks.spawn(Arc::clone(&link).run(stop.clone()));
+        self.tasks().spawn(Arc::clone(&link).run(stop.clone()));
         all.insert((index, session), Own { link: Arc::clone(&link), stop });
         Some(link)
     }
@@ -149,9 +241,32 @@ impl Pool {
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn stops(&self) -> MutexGuard<'_, BTreeMap<usize, CancellationToken>> {
+        self.stops.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn retiring(&self) -> MutexGuard<'_, Vec<Arc<Link>>> {
+        self.retiring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The tasks, without those that have ended.
+    fn tasks(&self) -> MutexGuard<'_, JoinSet<()>> {
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        while tasks.try_join_next().is_some() {}
+        tasks
+    }
+
     /// In the config's order.
-    pub fn links(&self) -> &[Arc<Link>] {
-        &self.links
+    pub fn links(&self) -> Arc<Vec<Arc<Link>>> {
+        self.links.load_full()
+    }
+
+    /// The link with this index, while it is of the config.
+    pub fn link(&self, index: usize) -> Option<Arc<Link>> {
+        let links = self.links.load();
+        // Until a new config comes, an index is a position.
+        let at_its_position = links.get(index).filter(|link| link.index() == index);
+        at_its_position.or_else(|| links.iter().find(|link| link.index() == index)).cloned()
     }
 
     /// Follows the changes of any view.
@@ -166,7 +281,7 @@ impl Pool {
     pub async fn settled(&self, deadline: Instant) -> bool {
         let mut changes = self.changes();
         let all = async {
-            while self.links.iter().any(|link| link.phase() == Phase::Starting) {
+            while self.links().iter().any(|link| link.phase() == Phase::Starting) {
                 if changes.changed().await.is_err() {
                     return;
                 }
@@ -183,7 +298,8 @@ impl Pool {
     }
 
     fn peers(&self) -> Vec<Arc<Peer>> {
-        let mut peers: Vec<Arc<Peer>> = self.links.iter().filter_map(|link| link.peer()).collect();
+        let mut peers: Vec<Arc<Peer>> = self.links().iter().filter_map(|link| link.peer()).collect();
+        peers.extend(self.retiring().iter().filter_map(|link| link.peer()));
         peers.extend(self.own().values().filter_map(|own| own.link.peer()));
         peers
     }
@@ -193,11 +309,7 @@ impl Pool {
     /// # Cancel safety
     /// Can be dropped at any time.
     pub async fn drained(&self, most: Duration) {
-        let deadline = Instant::now() + most;
-        let is_busy = || self.peers().iter().any(|peer| peer.n_open() > 0);
-        while is_busy() && Instant::now() < deadline {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        wait_while(|| self.peers().iter().any(|peer| peer.n_open() > 0), most).await;
     }
 
     /// Ends every upstream and waits until nothing of them is left.

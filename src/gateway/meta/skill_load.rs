@@ -112,8 +112,8 @@ fn opened(gateway: &Gateway, request: &Request<'_>, skill: &CatalogSkill) -> Ope
             }
             continue;
         }
-        let link = gateway.pool.links().get(tool.upstream_index);
-        let down = link.filter(|link| !link.is_available()).and_then(|link| down_reason(link));
+        let link = gateway.pool.link(tool.upstream_index);
+        let down = link.filter(|link| !link.is_available()).and_then(|link| down_reason(&link));
         if let Some(reason) = down {
             opened.unavailable.push((exposed.into(), "unavailable", reason));
         }
