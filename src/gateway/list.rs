@@ -40,6 +40,8 @@ pub(super) struct Lists {
     lists: Mutex<(u64, HashMap<Key, Prepared>)>,
     /// As JSON.
     instructions: Mutex<(u64, HashMap<Principal, Arc<str>>)>,
+    /// Digests of our own resources.
+    resources: Mutex<(u64, HashMap<Principal, u64>)>,
 }
 
 impl Lists {
@@ -53,6 +55,17 @@ impl Lists {
         }
         let made = || json_text(&super::catalogue::texts(snapshot, principal).instructions).into();
         Arc::clone(texts.entry(principal.clone()).or_insert_with(made))
+    }
+
+    /// Digest of what `principal` sees of our own skills as resources.
+    pub(super) fn resources(&self, snapshot: &Snapshot, principal: &Principal) -> u64 {
+        let mut store = self.resources.lock().unwrap_or_else(PoisonError::into_inner);
+        let (generation, digests) = &mut *store;
+        if *generation != snapshot.generation || digests.len() >= KEPT {
+            *generation = snapshot.generation;
+            digests.clear();
+        }
+        *digests.entry(principal.clone()).or_insert_with(|| super::skills::digest(snapshot, principal))
     }
 
     /// The list of the tools at `visible` behind our own.

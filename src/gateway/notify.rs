@@ -1,4 +1,4 @@
-//! Telling clients that their list changed: once for each that sees a difference, and nothing to the others.
+//! Telling clients that a list of theirs changed: once for each that sees a difference, and nothing to the others.
 
 use std::sync::Arc;
 
@@ -14,6 +14,7 @@ use crate::{
 };
 
 const LIST_CHANGED: &str = "notifications/tools/list_changed";
+const RESOURCES_CHANGED: &str = "notifications/resources/list_changed";
 
 impl Gateway {
     /// Follows the snapshots and tells every session what changed for it.
@@ -25,6 +26,7 @@ impl Gateway {
         while generations.changed().await.is_ok() {
             for session in self.sessions() {
                 self.tell(&session, session.outbox());
+                self.tell_of_resources(&session);
             }
         }
     }
@@ -50,6 +52,26 @@ impl Gateway {
             if listener.known_list.is_some_and(|known| known != digest) {
                 listener.known_list = Some(digest);
                 listener.to.put(notification_line(LIST_CHANGED, Some(&subscription_params(listener))));
+            }
+        }
+    }
+
+    /// Tells one session if our own skills are others as resources than those that it knows of.
+    fn tell_of_resources(&self, session: &Session) {
+        let mut state = session.state();
+        let is_listening = state.listeners.iter().any(|listener| listener.known_resources.is_some());
+        if state.known_resources.is_none() && !is_listening {
+            return;
+        }
+        let digest = self.lists.resources(&self.store.load(), &session.principal);
+        // Says whether that is news for whoever knew `known`.
+        let is_news = |known: &mut Option<u64>| known.is_some() && known.replace(digest) != Some(digest);
+        if is_news(&mut state.known_resources) && state.is_legacy {
+            session.outbox().put(notification_line(RESOURCES_CHANGED, None));
+        }
+        for listener in &mut state.listeners {
+            if is_news(&mut listener.known_resources) {
+                listener.to.put(notification_line(RESOURCES_CHANGED, Some(&subscription_params(listener))));
             }
         }
     }

@@ -98,6 +98,10 @@ impl Gateway {
         let is_allowed = |upstream: usize, exposed: &str, original: &str| {
             !matches!(self.may_use(request, upstream, exposed, original), Decision::Forbidden | Decision::Inactive)
         };
+        if request.era == Era::Legacy && matches!(offering, Offering::Resources | Offering::Skills) {
+            let known = self.lists.resources(&request.snapshot, &request.session.principal);
+            request.session.state().known_resources = Some(known);
+        }
         let is_own = |id: &str| !self.tasks.is_of_another(id, &request.session.principal);
         let mut listed = self.own_entries(request, offering);
         for entry in &table.entries {

@@ -3,14 +3,17 @@
 //!
 //! **Source:** the extension's specification, `io.modelcontextprotocol/skills`.
 
-use std::sync::Arc;
+use std::{
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    sync::Arc,
+};
 
 use serde_json::{Value, json};
 
 use super::dispatch::{Gateway, Request};
 use crate::{
-    catalog::Snapshot,
-    model::limits::CACHE_MS,
+    catalog::{CatalogSkill, Snapshot},
+    model::{limits::CACHE_MS, principal::Principal},
     skill::{SKILL_FILE, Skill},
     upstream::Offering,
     wire::era::{Era, INVALID_PARAMS},
@@ -72,18 +75,29 @@ impl Gateway {
 
     /// What of our own belongs into a list of upstreams' offers, as JSON.
     pub(super) fn own_entries(&self, request: &Request<'_>, offering: Offering) -> Vec<String> {
-        let snapshot = &request.snapshot;
-        let is_known = |skill: &&crate::catalog::CatalogSkill| {
-            !skill.is_hidden && snapshot.knows_skill(skill, &request.session.principal)
-        };
-        let all = snapshot.skills.values().filter(is_known).filter_map(|skill| skill.on_disk.as_ref());
-        let servable = all.filter(|skill| skill.is_servable());
+        let servable = servable(&request.snapshot, &request.session.principal);
         match offering {
             Offering::Skills => servable.map(|skill| skill.entry(&root(skill)).to_string()).collect(),
             Offering::Resources => servable.map(|skill| resource(skill).to_string()).collect(),
             Offering::Templates | Offering::Prompts | Offering::Tasks => Vec::new(),
         }
     }
+}
+
+/// The skills that `principal` sees as resources.
+fn servable<'a>(snapshot: &'a Snapshot, principal: &Principal) -> impl Iterator<Item = &'a Skill> {
+    let is_known = |skill: &&CatalogSkill| !skill.is_hidden && snapshot.knows_skill(skill, principal);
+    let all = snapshot.skills.values().filter(is_known).filter_map(|skill| skill.on_disk.as_ref());
+    all.filter(|skill| skill.is_servable()).collect::<Vec<_>>().into_iter()
+}
+
+/// Of what [`servable`] returns, with the digests of all files.
+pub(super) fn digest(snapshot: &Snapshot, principal: &Principal) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for skill in servable(snapshot, principal) {
+        (skill.name.as_str(), &skill.digest, &skill.references, skill.revision).hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 /// Reads the files of all skills, away from the thread that serves everybody.

@@ -43,6 +43,8 @@ impl Gateway {
             id: request.id.clone(),
             to: Arc::clone(request.to),
             known_list,
+            known_resources: wants("resourcesListChanged")
+                .then(|| self.lists.resources(&request.snapshot, &request.session.principal)),
             wants: LISTS.into_iter().filter(|name| wants(name)).collect(),
             resources,
         };

@@ -1,7 +1,7 @@
 //! One connection of a client, and what changes during it.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -58,6 +58,10 @@ pub struct State {
     has_relisted: bool,
     /// Digest of the list that the client has, or was told of.
     pub known_list: Option<u64>,
+    /// Digest of our own resources that the client has, or was told of.
+    pub known_resources: Option<u64>,
+    /// Digests of the playbooks that the client was given, by skill. Legacy only.
+    given: BTreeMap<SkillName, u64>,
     /// Requests that wait for an upstream to start, by id as JSON; a cancelled one is no longer among them.
     waiting: BTreeSet<Box<str>>,
     /// Open `subscriptions/listen` requests, by id as JSON. Modern only.
@@ -75,6 +79,8 @@ pub struct Listener {
     pub to: Arc<Outbox>,
     /// Digest of the tool list that it was told of, where it wants to hear of changes.
     pub known_list: Option<u64>,
+    /// Digest of our own resources that it was told of, where it wants to hear of changes.
+    pub known_resources: Option<u64>,
     /// Notifications that it wants besides.
     pub wants: Vec<&'static str>,
     /// Resources whose changes it wants to hear of, by exposed URI.
@@ -183,6 +189,11 @@ impl State {
             Arc::make_mut(&mut self.unlocked).push(skill.clone());
         }
         is_new
+    }
+
+    /// A playbook is about to be given; says whether the client has another one, or none.
+    pub fn give(&mut self, skill: &SkillName, digest: u64) -> bool {
+        self.given.insert(skill.clone(), digest) != Some(digest)
     }
 
     /// Locks a skill; says whether it was unlocked.

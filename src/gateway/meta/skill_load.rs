@@ -1,6 +1,10 @@
 //! `skill_load`: the playbook, the key, and the tools that open. In a legacy session it also unlocks them by name.
 
-use std::{fmt::Write as _, sync::Arc};
+use std::{
+    fmt::Write as _,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    sync::Arc,
+};
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -73,7 +77,12 @@ fn load(gateway: &Gateway, request: &Request<'_>, arguments: &Params<'_>) -> Res
     let key = gateway.secret.key(&request.session.principal, &skill.name, &skill.patterns);
     let mut is_new = true;
     if request.era == Era::Legacy {
-        gateway.change_own_list(request, |state| is_new = state.unlock(&skill.name));
+        let digest = digest(skill);
+        gateway.change_own_list(request, |state| {
+            // The playbook may have changed since it was given.
+            is_new = state.give(&skill.name, digest);
+            is_new |= state.unlock(&skill.name);
+        });
     }
     let is_wanted_again = arguments.raw("again").is_some_and(|raw| raw == "true");
     let opened = opened(gateway, request, skill);
@@ -87,6 +96,13 @@ fn load(gateway: &Gateway, request: &Request<'_>, arguments: &Params<'_>) -> Res
     // Some hosts show the model the structured content only (Claude Code 2.1.332), others the text only.
     let structured = structured(skill, &key, Some(&skill.body), &opened);
     Ok(lasting(&playbook(skill, &key, &opened), structured))
+}
+
+/// Of what a client reads of a skill.
+fn digest(skill: &CatalogSkill) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (&skill.body, references(skill)).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// What became of the tools of a skill.
