@@ -18,7 +18,7 @@ use crate::{
         limits::{CLIENT_QUEUE_BYTES, DRAIN, HANDSHAKE, LAST_ANSWERS},
         principal::Principal,
     },
-    reload::{Files, Reloader, start_deadline},
+    reload::{Again, Files, Reloader, start_deadline},
     session::Session,
     upstream::{Phase, Pool},
     wire::{
@@ -37,8 +37,8 @@ pub struct App {
     pub pool: Arc<Pool>,
     /// The current truth.
     pub store: Arc<SnapshotStore>,
-    /// What was read at the start.
-    pub files: Files,
+    /// What was read last.
+    files: watch::Receiver<Arc<Files>>,
     settled: watch::Receiver<bool>,
     tasks: JoinSet<()>,
     guard: Arc<Guard>,
@@ -46,11 +46,12 @@ pub struct App {
 }
 
 impl App {
-    /// Reads maps and skills and starts the upstreams; must be called within a runtime.
+    /// Reads maps and skills and starts the upstreams; must be called within a runtime. Files are watched, and read again
+    /// when they change, where `again` says how.
     ///
     /// # Errors
     /// There is no randomness for the keys' secret.
-    pub fn start(config: Config) -> io::Result<Self> {
+    pub fn start(config: Config, again: Option<Again>) -> io::Result<Self> {
         let started = Instant::now();
         let secret = secret(&config)?;
         let deadline = start_deadline(&config, started);
@@ -65,20 +66,22 @@ impl App {
             }
         }
         let pool = Arc::new(Pool::new(&config.upstreams, line_limit_bytes, Arc::clone(&guard)));
-        let files = Files::read(config);
+        let mut files = Files::read(config);
+        files.findings.extend(again.iter().flat_map(|again| again.findings.iter().cloned()));
         let store = Arc::new(SnapshotStore::new(files.snapshot(0, files.nothing_yet(), META_TOOLS)));
         let (settled, is_settled) = watch::channel(false);
         let gateway = Arc::new(Gateway::new(Arc::clone(&store), Arc::clone(&pool), secret, is_settled.clone()));
         pool.start(Arc::clone(&gateway) as _);
+        let (files_sender, files) = watch::channel(Arc::new(files));
         let reloader = Reloader {
-            files: files.clone(),
+            files: files_sender,
             reserved: META_TOOLS,
             store: Arc::clone(&store),
             pool: Arc::clone(&pool),
             settled,
         };
         let mut tasks = JoinSet::new();
-        tasks.spawn(reloader.run(deadline));
+        tasks.spawn(reloader.run(deadline, again));
         tasks.spawn(Arc::clone(&gateway).follow());
         Ok(Self { gateway, pool, store, files, settled: is_settled, tasks, guard, guarding })
     }
@@ -86,6 +89,11 @@ impl App {
     /// Lets search know what there is before somebody searches; for those who serve.
     pub fn learn(&mut self) {
         self.tasks.spawn(Arc::clone(&self.gateway).learn());
+    }
+
+    /// What was read last.
+    pub fn files(&self) -> Arc<Files> {
+        Arc::clone(&self.files.borrow())
     }
 
     /// Waits until the first snapshot with the upstreams' tools is out.
@@ -114,7 +122,8 @@ impl App {
 
     /// Everything that was found about maps, skills, upstreams and names, errors first.
     pub fn findings(&self) -> Vec<Diagnostic> {
-        let mut found = self.files.findings.clone();
+        let files = self.files();
+        let mut found = files.findings.clone();
         for link in self.pool.links().iter() {
             let view = link.view();
             found.extend(view.findings);
@@ -124,7 +133,7 @@ impl App {
             }
         }
         let mut of_snapshot = self.store.load().findings();
-        if self.has_failed_upstreams() || !self.files.config.left_out.is_empty() {
+        if self.has_failed_upstreams() || !files.config.left_out.is_empty() {
             // A prefix or rule may be for the tools of an upstream that nobody has seen.
             of_snapshot.retain(|finding| !["gate-dead-prefix", "rule-dead"].contains(&finding.code));
         }

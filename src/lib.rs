@@ -38,7 +38,7 @@
 //! | 3 | [`upstream`] | one server's life: era, lists, restarts; the pool |
 //! | 3 | [`session`] | who is connected, what is unlocked |
 //! | 4 | [`gateway`] | every answer to a client; the meta-tools |
-//! | 4 | [`reload`] | building and publishing snapshots |
+//! | 4 | [`reload`] | reading files when they change, building and publishing snapshots |
 //! | 5 | [`front`] | Streamable HTTP towards clients |
 //! | 6 | [`app`] | wiring, start and stop order |
 //! | 7 | [`cli`] | commands, output, exit codes |

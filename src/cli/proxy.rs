@@ -12,12 +12,12 @@ use crate::{
     app::App,
     config::Http,
     front::Front,
-    model::principal::Principal,
+    model::{diagnostic::Diagnostic, principal::Principal},
     wire::{era::Era, stdio},
 };
 
 pub(super) fn run(args: &Proxy) -> Result<Exit, Failed> {
-    let Prepared { config, findings, principal } = prepare(&args.setup)?;
+    let Prepared { config, findings, principal, again } = prepare(&args.setup)?;
     for finding in &findings {
         tracing::error!("{finding}");
     }
@@ -25,9 +25,10 @@ pub(super) fn run(args: &Proxy) -> Result<Exit, Failed> {
         // Before the first child, so that no signal finds one without us.
         let mut signals = Signals::new()?;
         let (options, limit_bytes) = (config.http.clone(), config.line_limit_bytes);
-        let mut app = App::start(config)?;
+        let mut app = App::start(config, again)?;
         app.learn();
-        for finding in app.files.findings.iter().filter(|finding| finding.is_error()) {
+        let is_news = |finding: &&Diagnostic| finding.is_error() && !findings.contains(finding);
+        for finding in app.files().findings.iter().filter(is_news) {
             tracing::error!("{finding}");
         }
         // In a task of its own, so that no message is a reason to look for signals.

@@ -1,6 +1,6 @@
 //! From `--config`, `--upstream` and `--as` to a checked config and a caller; and the runtime that commands run in.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{
     args::Setup,
@@ -8,8 +8,13 @@ use super::{
 };
 use crate::{
     app::App,
-    config::{Config, Environment, Loaded, Rule, choose, load_file},
-    model::{diagnostic::Diagnostic, name::did_you_mean, principal::Principal},
+    config::{Config, Environment, Loaded, Rule, choose, load_file, load_text},
+    model::{
+        diagnostic::{Diagnostic, Place},
+        name::did_you_mean,
+        principal::Principal,
+    },
+    reload::Again,
     wire::era::Era,
 };
 
@@ -20,6 +25,8 @@ pub(super) struct Prepared {
     /// Of the config file; none of them makes it unusable.
     pub(super) findings: Vec<Diagnostic>,
     pub(super) principal: Principal,
+    /// How the config is read again; absent where there is no file.
+    pub(super) again: Option<Again>,
 }
 
 /// Reads the config and picks the upstreams.
@@ -40,7 +47,45 @@ pub(super) fn prepare(setup: &Setup) -> Result<Prepared, Failed> {
         return Err(Failed::new(Exit::Usage, "there is no upstream").hint(hint));
     }
     let principal = principal(setup.principal.as_deref(), &config)?;
-    Ok(Prepared { config, findings, principal })
+    let again = file.map(|file| Again {
+        findings: findings.clone(),
+        read: read_again(setup, &file, environment, principal.clone()),
+        file,
+    });
+    Ok(Prepared { config, findings, principal, again })
+}
+
+/// Does for a changed text of the config what [`prepare`] did for the first one. A list of upstreams may be empty then.
+fn read_again(
+    setup: &Setup,
+    file: &Path,
+    environment: Environment,
+    running: Principal,
+) -> Box<dyn Fn(String) -> Loaded + Send> {
+    let (file, wanted, given) = (file.to_owned(), setup.upstreams.clone(), setup.principal.clone());
+    Box::new(move |text| {
+        let Loaded { mut config, mut findings } = load_text(&file, text, &environment);
+        let refusal = config.as_mut().and_then(|config| {
+            with_cache(config, &environment);
+            choose(config, &wanted, &environment).err().or_else(|| {
+                let refusal = match principal(given.as_deref(), config) {
+                    Ok(principal) if principal == running => return None,
+                    // Rules that count on other roles would give more rights than they mean.
+                    Ok(_) => {
+                        format!("`principals` gives `{running}` other roles, which a running gatekey does not take")
+                    }
+                    Err(failed) => failed.message,
+                };
+                Some(refusal)
+            })
+        });
+        if let Some(refusal) = refusal {
+            let place = Place { file: file.clone(), ..Place::default() };
+            findings.push(Diagnostic::error("config-restart", refusal).at(place));
+            config = None;
+        }
+        Loaded { config, findings }
+    })
 }
 
 /// The user's cache folder, where the config names none.
@@ -97,7 +142,7 @@ fn unknown(what: &str, name: &str, known: &[&str]) -> Failed {
 
 /// Starts the upstreams for a command that only looks at them.
 pub(super) fn start(config: Config) -> Result<App, Failed> {
-    let app = App::start(config)?;
+    let app = App::start(config, None)?;
     app.pool.introduce(Era::Modern, "{}");
     Ok(app)
 }

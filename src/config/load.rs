@@ -12,7 +12,7 @@ use indexmap::IndexMap;
 use serde_json::Value;
 
 use super::{
-    raw::{BeyondTools, Exposure, Intent, RawConfig, RawUpstream, Rule},
+    raw::{BeyondTools, Exposure, Intent, RawConfig, RawUpstream, Rule, Watch},
     variables::Environment,
 };
 use crate::model::{
@@ -59,7 +59,7 @@ const USUAL_ENV: &[&str] = &[
 ];
 
 /// A checked configuration.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Config {
     /// In order of precedence.
     pub upstreams: Vec<Upstream>,
@@ -89,6 +89,8 @@ pub struct Config {
     pub is_pass_through: bool,
     /// Whether resources, prompts and the like of upstreams can be used of which no tool is open.
     pub beyond_tools: BeyondTools,
+    /// How changes of files are noticed.
+    pub watch: Watch,
     /// How clients are served over HTTP.
     pub http: Http,
     /// How skills and tools are found.
@@ -122,7 +124,7 @@ pub enum Encoder {
 }
 
 /// What the front over HTTP lets pass.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Http {
     /// Hosts besides this machine's own names; `*` is any.
     pub hosts: Vec<String>,
@@ -280,6 +282,7 @@ impl Config {
             is_concealing: raw.conceal,
             is_pass_through: raw.pass_through,
             beyond_tools: raw.beyond_tools,
+            watch: raw.watch,
             http: Http {
                 hosts: raw.http.allowed_hosts,
                 origins: raw.http.allowed_origins,
@@ -298,6 +301,28 @@ impl Config {
             principals: raw.principals.into_iter().map(|(name, raw)| (name, raw.roles)).collect(),
             rules: raw.rules,
         }
+    }
+}
+
+impl Config {
+    /// Takes over from the config `running` what cannot be changed while clients are served; returns the names of those
+    /// members that differ.
+    pub fn keep_fixed(&mut self, running: &Self) -> Vec<&'static str> {
+        fn keep<T: PartialEq + Clone>(new: &mut T, old: &T) -> bool {
+            let is_other = new != old;
+            new.clone_from(old);
+            is_other
+        }
+        let fixed = [
+            ("key-secret", keep(&mut self.key_secret, &running.key_secret)),
+            ("line-limit-bytes", keep(&mut self.line_limit_bytes, &running.line_limit_bytes)),
+            ("start-wait-ms", keep(&mut self.start_wait, &running.start_wait)),
+            ("watch", keep(&mut self.watch, &running.watch)),
+            ("http", keep(&mut self.http, &running.http)),
+            ("search.encoder", keep(&mut self.search.encoder, &running.search.encoder)),
+            ("search.cache", keep(&mut self.search.cache, &running.search.cache)),
+        ];
+        fixed.into_iter().filter(|(_, is_other)| *is_other).map(|(name, _)| name).collect()
     }
 }
 

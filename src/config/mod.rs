@@ -9,6 +9,6 @@ mod variables;
 pub use load::{
     Config, Encoder, Http, Loaded, PrincipalRoles, Search, Transport, Upstream, load_file, load_text, schema,
 };
-pub use raw::{BeyondTools, Exposure, Intent, Rule};
+pub use raw::{BeyondTools, Exposure, Intent, Rule, Watch};
 pub use resolve::{ad_hoc, choose};
 pub use variables::Environment;

@@ -51,6 +51,9 @@ pub(super) struct RawConfig {
     /// Whether resources, prompts and whatever else is no tool can be used of an upstream none of whose tools is open.
     #[serde(default)]
     pub(super) beyond_tools: BeyondTools,
+    /// How changes of this file, of maps and of skills are noticed while clients are served.
+    #[serde(default)]
+    pub(super) watch: Watch,
     /// How clients are served over HTTP (`--http`).
     #[serde(default)]
     pub(super) http: RawHttp,
@@ -149,7 +152,7 @@ pub(super) struct RawPrincipal {
 
 /// Allows or denies tools by name pattern (`*` any text, `?` one character; `upstream:pattern` for one upstream only).
 /// A denial always holds; where a caller has any `allow`, only what one of them names is allowed.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Rule {
     /// Callers it holds for. With neither `principals` nor `roles` it holds for everybody.
@@ -201,4 +204,17 @@ pub enum BeyondTools {
     Readable,
     /// They are closed as long as every tool of their upstream is.
     Closed,
+}
+
+/// How changes of files are noticed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Watch {
+    /// The system tells; where it cannot, as on network file systems, as `poll`.
+    #[default]
+    Auto,
+    /// They are looked at every 2 s.
+    Poll,
+    /// Not at all: files are read at the start only.
+    Off,
 }

@@ -55,7 +55,7 @@ pub enum NamePattern {
 }
 
 /// An entry with its place.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// What it opens.
     pub pattern: Pattern,
@@ -64,7 +64,7 @@ pub struct Entry {
 }
 
 /// One or more maps, checked and joined.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GatingMap {
     /// Always active.
     pub core_skill: Option<(SkillName, Place)>,

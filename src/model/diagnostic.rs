@@ -114,6 +114,7 @@ impl fmt::Display for Diagnostic {
 pub const CODES: &[&str] = &[
     "config-invalid",
     "config-newer",
+    "config-restart",
     "config-syntax",
     "config-value",
     "config-variable",

@@ -1,86 +1,39 @@
 //! Builds a snapshot when something changed, and publishes it. The first one is built like any other.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
-use tokio::{sync::watch, time::Instant};
+use tokio::{
+    sync::{Notify, watch},
+    task::spawn_blocking,
+    time::{Instant, sleep, sleep_until},
+};
 
+use super::{
+    disk::{Again, Disk, Files},
+    places::Places,
+    watch::Watcher,
+};
 use crate::{
-    catalog::{Inputs, Snapshot, SnapshotStore, UpstreamFacts, UpstreamTools},
-    config::Config,
-    gate::map::GatingMap,
+    catalog::{SnapshotStore, UpstreamFacts, UpstreamTools},
+    config::{Config, Watch},
     model::{
-        diagnostic::{Diagnostic, Place},
-        limits,
+        diagnostic::Severity,
+        limits::{self, FILE_POLL, FILE_QUIET, FILE_STORM},
     },
-    skill::{SkillSet, load_folders},
-    upstream::Pool,
+    upstream::{Link, Pool},
 };
 
 /// Quiet after a change of an upstream, so that those that start together make one snapshot.
 const QUIET: Duration = Duration::from_millis(20);
 
-/// What was read from disk.
-#[derive(Debug, Clone)]
-pub struct Files {
-    /// Checked.
-    pub config: Arc<Config>,
-    /// Absent where the config names no map, or only broken ones.
-    pub map: Option<Arc<GatingMap>>,
-    /// From the config's folders.
-    pub skills: Arc<SkillSet>,
-    /// What was wrong with maps and skills.
-    pub findings: Vec<Diagnostic>,
-}
-
-impl Files {
-    /// Reads the maps and skills that `config` names. A broken map leaves its part of the gate closed.
-    pub fn read(config: Config) -> Self {
-        let mut map = GatingMap::default();
-        let mut findings = Vec::new();
-        for file in &config.maps {
-            let joined = match std::fs::read_to_string(file) {
-                Ok(text) => map.join(file, text),
-                Err(error) => Err(vec![unreadable(file, &error)]),
-            };
-            findings.extend(joined.err().unwrap_or_default());
-        }
-        let skills = load_folders(&config.skills);
-        findings.extend(skills.findings.iter().cloned());
-        let map = (!config.maps.is_empty()).then(|| Arc::new(map));
-        Self { config: Arc::new(config), map, skills: Arc::new(skills), findings }
-    }
-
-    /// Makes a snapshot of this and of what upstreams offer.
-    pub fn snapshot(
-        &self,
-        generation: u64,
-        upstreams: Vec<(UpstreamTools, UpstreamFacts)>,
-        reserved: &[&str],
-    ) -> Snapshot {
-        let (config, map, skills) = (Arc::clone(&self.config), self.map.clone(), Arc::clone(&self.skills));
-        Snapshot::build(Inputs { generation, config, map, skills, upstreams }, reserved)
-    }
-
-    /// What the upstreams of the config offer before any of them was asked: nothing, under their names.
-    pub fn nothing_yet(&self) -> Vec<(UpstreamTools, UpstreamFacts)> {
-        let empty = |(index, upstream): (usize, &crate::config::Upstream)| {
-            let (name, prefix) = (upstream.name.clone(), upstream.prefix.clone());
-            (UpstreamTools { index, name, prefix, tools: Arc::new([]) }, UpstreamFacts::default())
-        };
-        self.config.upstreams.iter().enumerate().map(empty).collect()
-    }
-}
-
-fn unreadable(file: &Path, error: &std::io::Error) -> Diagnostic {
-    let place = Place { file: file.into(), ..Place::default() };
-    Diagnostic::error("config-syntax", format!("gating map cannot be read: {error}")).at(place)
-}
-
 /// The single writer.
 #[derive(Debug)]
 pub struct Reloader {
-    /// Read at the start.
-    pub files: Files,
+    /// What was read last.
+    pub files: watch::Sender<Arc<Files>>,
     /// Names that no upstream tool may have.
     pub reserved: &'static [&'static str],
     /// Where snapshots go.
@@ -91,39 +44,215 @@ pub struct Reloader {
     pub settled: watch::Sender<bool>,
 }
 
-impl Reloader {
-    /// Publishes whenever the upstreams' offers change. The first time it waits until all had a chance, at most until
-    /// `deadline`, so that names do not depend on which upstream starts first.
+/// What upstreams offer.
+type Offers = Vec<(UpstreamTools, UpstreamFacts)>;
+
+/// Changes of files that are waited out together.
+#[derive(Debug, Clone, Copy)]
+struct Batch {
+    begun: Instant,
+    due: Instant,
+}
+
+impl Batch {
+    /// One more change, now.
+    fn with(batch: Option<Self>, now: Instant) -> Self {
+        let begun = batch.map_or(now, |batch| batch.begun);
+        Self { begun, due: (now + FILE_QUIET).min(begun + FILE_STORM) }
+    }
+
+    fn is_over(self, now: Instant) -> bool {
+        now >= self.begun + FILE_STORM
+    }
+}
+
+/// The files and who tells of their changes. Used away from the thread that serves everybody.
+#[derive(Debug)]
+struct Sight {
+    disk: Disk,
+    watcher: Watcher,
+}
+
+/// What one look at the files found.
+struct Looked {
+    files: Files,
+    /// Whether there are folders now that nobody watched until now: what happens in them was not told.
+    has_new_places: bool,
+    is_polling: bool,
+}
+
+impl Sight {
+    fn look(&mut self) -> Looked {
+        self.watcher.renew();
+        let files = self.disk.read();
+        let has_new_places = self.watcher.watch(Places::of(self.disk.config_file(), &files));
+        Looked { files, has_new_places, is_polling: self.watcher.is_polling }
+    }
+}
+
+/// The files of a running gatekey.
+struct Watched {
+    sight: Arc<Mutex<Sight>>,
+    wake: Arc<Notify>,
+    batch: Option<Batch>,
+    is_polling: bool,
+}
+
+impl Watched {
+    fn new(again: Again, files: Files) -> Self {
+        let wake = Arc::new(Notify::new());
+        let watcher = Watcher::new(files.config.watch, Arc::clone(&wake));
+        let sight = Arc::new(Mutex::new(Sight { disk: Disk::new(again, files), watcher }));
+        // Between the first reading and the first watching files may have changed.
+        Self { sight, wake, batch: Some(Batch::with(None, Instant::now())), is_polling: false }
+    }
+
+    /// Waits until the files must be read.
     ///
     /// # Cancel safety
     /// Can be dropped at any time.
-    pub async fn run(self, deadline: Instant) {
-        let mut changes = self.pool.changes();
-        self.pool.settled(deadline).await;
-        changes.mark_unchanged();
-        let mut published = self.publish();
-        self.settled.send_replace(true);
-        while changes.changed().await.is_ok() {
-            tokio::time::sleep(QUIET).await;
-            changes.mark_unchanged();
-            let offers = self.offers();
-            if !is_same(&published, &offers) {
-                published = self.publish();
+    async fn is_due(&mut self) {
+        loop {
+            let batch = self.batch;
+            let due = async {
+                match batch {
+                    Some(batch) => sleep_until(batch.due).await,
+                    None if self.is_polling => sleep(FILE_POLL).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = self.wake.notified() => self.batch = Some(Batch::with(batch, Instant::now())),
+                () = due => match batch {
+                    Some(_) => return,
+                    None if self.asked(|sight| sight.watcher.has_news()).await == Some(true) => {
+                        // Whoever changes something may not be done.
+                        self.batch = Some(Batch::with(None, Instant::now()));
+                    }
+                    None => {}
+                },
             }
         }
     }
 
-    fn offers(&self) -> Vec<(UpstreamTools, UpstreamFacts)> {
-        self.pool.links().iter().map(|link| link.offer()).collect()
+    /// Reads the files; `None` where they are still changing.
+    async fn look(&mut self) -> Option<Files> {
+        // What is told from here on begins a new batch.
+        let batch = self.batch.take();
+        let looked = self.asked(Sight::look).await?;
+        self.is_polling = looked.is_polling;
+        if !looked.has_new_places {
+            return Some(looked.files);
+        }
+        let now = Instant::now();
+        let is_over = batch.is_some_and(|batch| batch.is_over(now));
+        self.batch = Some(Batch::with(batch.filter(|_| !is_over), now));
+        is_over.then_some(looked.files)
     }
 
-    fn publish(&self) -> Vec<(UpstreamTools, UpstreamFacts)> {
-        let offers = self.offers();
+    async fn asked<T: Send + 'static>(&self, ask: impl FnOnce(&mut Sight) -> T + Send + 'static) -> Option<T> {
+        let sight = Arc::clone(&self.sight);
+        // What a panic leaves is compared with the disk at the next look.
+        let asked = spawn_blocking(move || ask(&mut sight.lock().unwrap_or_else(PoisonError::into_inner)));
+        asked.await.inspect_err(|error| tracing::error!(%error, "looking at the files failed")).ok()
+    }
+}
+
+impl Reloader {
+    /// Publishes whenever the upstreams' offers change, and whenever files do if they can be read `again`. The first time
+    /// it waits until all upstreams had a chance, at most until `deadline`, so that names do not depend on which upstream
+    /// starts first.
+    ///
+    /// # Cancel safety
+    /// Can be dropped at any time.
+    pub async fn run(self, deadline: Instant, again: Option<Again>) {
+        let mut changes = self.pool.changes();
+        self.pool.settled(deadline).await;
+        changes.mark_unchanged();
+        let files = Arc::clone(&self.files.borrow());
+        let mut published = self.publish(&files, self.links()).await;
+        self.settled.send_replace(true);
+        let again = again.filter(|_| files.config.watch != Watch::Off);
+        let mut watched = again.map(|again| Watched::new(again, Files::clone(&files)));
+        loop {
+            let due = async {
+                match &mut watched {
+                    Some(watched) => watched.is_due().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                changed = changes.changed() => {
+                    if changed.is_err() {
+                        return;
+                    }
+                    sleep(QUIET).await;
+                    changes.mark_unchanged();
+                    let links = self.links();
+                    if !is_same(&published, &offers(&links)) {
+                        let files = Arc::clone(&self.files.borrow());
+                        published = self.publish(&files, links).await;
+                    }
+                }
+                () = due => {
+                    if let Some(watched) = &mut watched
+                        && let Some(files) = watched.look().await
+                        && let Some(offers) = self.take(files).await
+                    {
+                        published = offers;
+                    }
+                }
+            }
+        }
+    }
+
+    fn links(&self) -> Vec<Arc<Link>> {
+        self.pool.links().to_vec()
+    }
+
+    /// Takes files that were read again; publishes if that changes anything.
+    async fn take(&self, files: Files) -> Option<Offers> {
+        let before = Arc::clone(&self.files.borrow());
+        for finding in files.findings.iter().filter(|finding| !before.findings.contains(finding)) {
+            match finding.severity {
+                Severity::Note => tracing::debug!("{finding}"),
+                Severity::Warning | Severity::Error => tracing::warn!("{finding}"),
+            }
+        }
+        let files = Arc::new(files);
+        let has_changed = !files.is_same(&before);
+        let mut published = None;
+        if has_changed {
+            let links = self.pool.links_for(&files.config.upstreams);
+            published = Some(self.publish(&files, links).await);
+            tracing::info!(generation = self.store.load().generation, "changed files are in use");
+        }
+        self.files.send_replace(files);
+        published
+    }
+
+    /// Publishes a snapshot of `files` and of what `links` offer, which take the place of those before them.
+    async fn publish(&self, files: &Arc<Files>, links: Vec<Arc<Link>>) -> Offers {
+        let offers = offers(&links);
         let generation = self.store.load().generation + 1;
-        self.store.publish(self.files.snapshot(generation, offers.clone(), self.reserved));
-        tracing::debug!(generation, "snapshot is published");
+        let (files, reserved, given) = (Arc::clone(files), self.reserved, offers.clone());
+        match spawn_blocking(move || files.snapshot(generation, given, reserved)).await {
+            Ok(snapshot) => {
+                let removed = self.pool.adopt(links);
+                self.store.publish(snapshot);
+                for link in removed {
+                    self.pool.retire(link);
+                }
+                tracing::debug!(generation, "snapshot is published");
+            }
+            Err(error) => tracing::error!(%error, "the snapshot cannot be built"),
+        }
         offers
     }
+}
+
+fn offers(links: &[Arc<Link>]) -> Offers {
+    links.iter().map(|link| link.offer()).collect()
 }
 
 /// How long the upstreams of `config` have until the first list is answered without them.

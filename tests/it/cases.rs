@@ -49,8 +49,12 @@ fn a_name_belongs_to_the_upstream_that_stands_first_whichever_starts_first(way: 
     assert_eq!(open_all(&mut proxy), first_run);
 
     case.servers.remove("beta");
+    case.own_config("start-wait-ms = 20000");
+    wait_until("beta is gone", 5 * SECOND, || !json!(proxy.list()).to_string().contains("\"beta\""));
+    assert_eq!(open_all(&mut proxy), ["fetch", "search"]);
+    assert_eq!(text_of(&proxy.call("search", json!({}))), "alpha:search", "alpha's names have not changed");
     let mut proxy = case.start_in(way);
-    assert_eq!(open_all(&mut proxy), ["fetch", "search"], "alpha's names have not changed");
+    assert_eq!(open_all(&mut proxy), ["fetch", "search"]);
 }
 }
 
@@ -416,6 +420,20 @@ fn nothing_is_left_running_however_the_proxy_is_ended(way: Way) {
             // Killed, but on a busy machine not yet gone.
             wait_until("nothing is left", 5 * SECOND, || pids.iter().all(|pid| !is_running(*pid)));
         }
+    }
+}
+}
+
+in_ways! { [stdio http modern_stdio modern_http]
+fn an_upstream_that_a_new_config_does_not_have_leaves_nothing_running(way: Way) {
+    for (extra, most) in [(&[][..], 5), (&["--slow-exit"][..], 10)] {
+        let (mut case, mut proxy, pids) = launcher(way, extra);
+        let launcher = case.servers.remove("launcher").unwrap();
+        case.own_config("start-wait-ms = 20000");
+        wait_until("nothing is left", most * SECOND, || pids.iter().all(|pid| !is_running(*pid)));
+        case.servers.insert("launcher".into(), launcher);
+        case.own_config("start-wait-ms = 20000");
+        wait_until("it is back", 20 * SECOND, || text_of(&proxy.call("pids", json!({}))).split(' ').count() == 2);
     }
 }
 }

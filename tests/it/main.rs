@@ -15,6 +15,7 @@ mod hidden;
 mod http;
 mod real;
 mod relay;
+mod reload;
 mod remote;
 mod reports;
 mod roundtrip;
