@@ -62,8 +62,13 @@ impl Snapshot {
         found.inspect_err(|error| tracing::error!(%error, "the search failed")).ok().flatten().unwrap_or_default()
     }
 
+    /// What search knows of the skills, in the order of [`Snapshot::skills`].
+    pub fn skill_entries(&self) -> Vec<Entry> {
+        self.skills.values().map(|skill| self.entry_of_skill(skill)).collect()
+    }
+
     fn skills_index(&self) -> Option<&Index> {
-        self.indexes.skills.get_or_init(|| build(self.skills.values().map(|skill| self.entry_of_skill(skill)))).as_ref()
+        self.indexes.skills.get_or_init(|| build(self.skill_entries())).as_ref()
     }
 
     fn tools_index(&self) -> Option<&Index> {
@@ -99,6 +104,6 @@ fn entry_of_tool(tool: &Registered) -> Entry {
     }
 }
 
-fn build(entries: impl Iterator<Item = Entry>) -> Option<Index> {
+fn build(entries: impl IntoIterator<Item = Entry>) -> Option<Index> {
     Index::build(entries).inspect_err(|error| tracing::error!(%error, "the search index cannot be built")).ok()
 }

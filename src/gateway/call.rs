@@ -165,6 +165,12 @@ impl Gateway {
         peer: &Peer,
     ) -> Result<(), ToolError> {
         let name = json_text(tool.tool.name.as_str());
+        let mut shows_use_of = self.experience.waiting(&request.session.principal, call.open);
+        if !shows_use_of.is_empty() {
+            let position = request.snapshot.registry.position(call.tool);
+            let openers = position.map(|position| request.snapshot.openers(position)).unwrap_or_default();
+            shows_use_of.retain(|skill| openers.contains(skill));
+        }
         let outgoing = Outgoing {
             upstream: tool.upstream_index,
             method: "tools/call",
@@ -178,6 +184,7 @@ impl Gateway {
             },
             renamed: None,
             expected: None,
+            shows_use_of,
             is_repeatable: tool.tool.repeatable,
         };
         self.send(request, link, peer, outgoing).map_err(|error| {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::{sync::watch, time::Instant};
 use tracing::debug;
 
-use super::{finding::Finding, list::Lists, offers::Offers, params::Params, tasks::Tasks};
+use super::{experience::Experience, finding::Finding, list::Lists, offers::Offers, params::Params, tasks::Tasks};
 use crate::{
     catalog::{Snapshot, SnapshotStore},
     gate::key::Secret,
@@ -36,6 +36,7 @@ pub struct Gateway {
     pub(super) offers: Offers,
     pub(super) tasks: Tasks,
     pub(super) finding: Finding,
+    pub(super) experience: Experience,
     /// Whether the first snapshot with the upstreams' tools is out.
     settled: watch::Receiver<bool>,
     sessions: Mutex<BTreeMap<u64, Weak<Session>>>,
@@ -123,6 +124,7 @@ impl Gateway {
             offers: Offers::default(),
             tasks: Tasks::default(),
             finding,
+            experience: Experience::default(),
             settled,
             sessions: Mutex::default(),
         }

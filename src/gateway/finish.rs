@@ -6,6 +6,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{dispatch::Gateway, inputs::Unfinished};
 use crate::{
+    model::name::SkillName,
     session::Session,
     wire::{
         envelope::{Envelope, as_text, error_line, json_text},
@@ -34,6 +35,8 @@ pub(super) struct Finishing {
     pub(super) renamed: Option<(String, String)>,
     /// What the answer must have in it.
     pub(super) expected: Option<Expected>,
+    /// Skills whose use a tool's success shows.
+    pub(super) shows_use_of: Vec<SkillName>,
     /// Who asks.
     pub(super) session: Arc<Session>,
     /// What is asked anew with a legacy client's input, where a modern upstream wants any.
@@ -84,6 +87,7 @@ impl Finishing {
         let is_needed = self.expected.is_some()
             || self.from != self.to
             || self.may_be_task
+            || !self.shows_use_of.is_empty()
             || self.renamed.is_some()
             || self.gateway.has_shared_uris();
         is_needed.then(|| Finish(Box::new(move |line| self.apply(line))))
@@ -141,6 +145,9 @@ impl Finishing {
         }
         if self.may_be_task {
             self.note_task(all);
+        }
+        if !self.shows_use_of.is_empty() && member(all, "isError").is_none_or(|is_error| is_error.value != "true") {
+            self.gateway.experience.succeeded(&self.session.principal, &self.shows_use_of);
         }
         self.change_uris(all, edits);
     }

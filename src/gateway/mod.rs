@@ -5,6 +5,7 @@ mod call;
 mod catalogue;
 mod dispatch;
 mod error;
+mod experience;
 mod finding;
 mod finish;
 mod hello;

@@ -18,7 +18,10 @@ use super::{
 use crate::{
     config::BeyondTools,
     gate::policy::{Decision, Standing},
-    model::limits::{CACHE_MS, CONNECT_WAIT, RESTART_WAIT},
+    model::{
+        limits::{CACHE_MS, CONNECT_WAIT, RESTART_WAIT},
+        name::SkillName,
+    },
     session::LogLevel,
     upstream::{Link, Offering},
     wire::{
@@ -44,6 +47,8 @@ pub(super) struct Outgoing<'a> {
     pub(super) renamed: Option<(String, String)>,
     /// What the answer must have in it, where the upstream's list of skills says.
     pub(super) expected: Option<Expected>,
+    /// Skills whose use the answer shows, if it is no error.
+    pub(super) shows_use_of: Vec<SkillName>,
     /// Whether it does no harm if the upstream gets it twice.
     pub(super) is_repeatable: bool,
 }
@@ -287,6 +292,7 @@ impl Gateway {
             rewrite: Rewrite { names: (!member.is_empty()).then_some((member, value.as_str())), ..Rewrite::default() },
             expected: if method == "resources/read" { self.expected(&found) } else { None },
             renamed,
+            shows_use_of: Vec::new(),
             is_repeatable: matches!(
                 method,
                 "resources/read" | "resources/directory/read" | "skills/get" | "completion/complete" | "tasks/get"
@@ -362,7 +368,8 @@ impl Gateway {
         peer: &Peer,
         outgoing: Outgoing<'_>,
     ) -> Result<(), PushError> {
-        let Outgoing { upstream, method, label, form, rewrite, renamed, expected, is_repeatable } = outgoing;
+        let Outgoing { upstream, method, label, form, rewrite, renamed, expected, shows_use_of, is_repeatable } =
+            outgoing;
         let from = link.era();
         let rewrite = Rewrite { from_modern: request.era == Era::Modern, to_modern: from == Era::Modern, ..rewrite };
         let is_cached = method == "resources/read";
@@ -390,6 +397,7 @@ impl Gateway {
             may_be_task: method == "tools/call" && link.has_tasks(),
             renamed,
             expected,
+            shows_use_of,
             session: Arc::clone(request.session),
             unfinished,
         };

@@ -199,5 +199,7 @@ pub const WORDS_WEIGHT: f32 = 1.0;
 pub const DESCRIBE_TOOLS: usize = 10;
 /// Closed tools that a search for tools names, with the skill that opens them.
 pub const CLOSED_HITS: usize = 3;
+/// Memory of a compiled regular expression, in bytes.
+pub const REGEX_BYTES: usize = 1 << 20;
 /// Bytes of a tool's schema shown with an argument error.
 pub const SCHEMA_HINT_BYTES: usize = 8 << 10;

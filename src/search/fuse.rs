@@ -19,6 +19,12 @@ const LIKED: usize = 10;
 /// … and what that counts.
 const LIKES: f32 = 0.3;
 
+/// Who has this share of what a query's words say is meant, whatever they mean: a name, say.
+const COVERED: f32 = 0.75;
+
+/// Word pieces of a request as people type it.
+const USUAL_PIECES: f32 = 8.0;
+
 /// What a query's word piece counts.
 pub(super) fn weight(rarity: f32) -> f32 {
     (rarity - COMMON_RARITY).max(COMMON)
@@ -29,6 +35,8 @@ pub(super) fn weight(rarity: f32) -> f32 {
 pub(super) struct Meaning {
     /// Per entry; 0 is what the mean of them has.
     pub(super) scores: Vec<f32>,
+    /// Word pieces of the query.
+    n_pieces: usize,
     /// Per entry: where it lies, `[n_dimensions]`, of length 1; empty where that is not known.
     directions: Vec<Vec<f32>>,
 }
@@ -53,7 +61,7 @@ pub(super) fn meaning(weights: &[f32], likeness: &[Option<[Vec<f32>; 2]>], direc
     };
     // What is not known is like the mean.
     let scores = likeness.iter().map(|likeness| likeness.as_ref().map_or(0.0, score)).collect();
-    Meaning { scores, directions }
+    Meaning { scores, n_pieces: weights.len(), directions }
 }
 
 /// Whether likely no entry is what was asked for. A logistic regression on requests that no skill of the development set
@@ -61,7 +69,12 @@ pub(super) fn meaning(weights: &[f32], likeness: &[Option<[Vec<f32>; 2]>], direc
 pub(super) fn is_doubtful(meaning: &Meaning, words: &Words) -> bool {
     let best = |scores: &[f32]| scores.iter().copied().fold(0.0, f32::max);
     let covered = if words.most > 0.0 { best(&words.scores) / words.most } else { 0.0 };
-    let likest = best(&meaning.scores).max(0.5);
+    if covered >= COVERED {
+        return false;
+    }
+    // A short query says less, so that less is to be expected.
+    let share = (meaning.n_pieces as f32 / USUAL_PIECES).min(1.0).max(f32::MIN_POSITIVE);
+    let likest = (best(&meaning.scores) / share).max(0.5);
     -1.82 * covered - 2.14 * words.known * covered - 4.08 * likest.ln() + 8.07 > 0.8
 }
 
@@ -139,7 +152,7 @@ mod tests {
     #[test]
     fn words_count_by_the_share_of_them_that_is_known_and_likes_break_ties() {
         let directions = vec![vec![1.0, 0.0], vec![0.9, 0.1], vec![0.0, 1.0]];
-        let meaning = Meaning { scores: vec![1.0, 0.0, 0.0], directions };
+        let meaning = Meaning { scores: vec![1.0, 0.0, 0.0], n_pieces: 3, directions };
         let first = |scores: Vec<f32>| (0..3).max_by(|a, b| scores[*a].total_cmp(&scores[*b])).unwrap();
         assert_eq!(first(fused(&meaning, &words(&[0.0, 0.0, 3.0], 0.1), 1.0)), 0);
         assert_eq!(first(fused(&meaning, &words(&[0.0, 0.0, 3.0], 1.0), 2.0)), 2);
@@ -149,9 +162,11 @@ mod tests {
 
     #[test]
     fn whoever_has_neither_words_nor_meaning_is_doubtful() {
-        let meaning = |best| Meaning { scores: vec![0.0, best], directions: vec![Vec::new(); 2] };
+        let meaning = |best| Meaning { scores: vec![0.0, best], n_pieces: 12, directions: vec![Vec::new(); 2] };
         assert!(is_doubtful(&meaning(2.0), &words(&[0.1, 0.0], 0.3)));
         assert!(!is_doubtful(&meaning(2.0), &words(&[3.5, 0.0], 1.0)));
         assert!(!is_doubtful(&meaning(9.0), &words(&[0.1, 0.0], 0.3)));
+        let short = Meaning { n_pieces: 3, ..meaning(4.0) };
+        assert!(is_doubtful(&meaning(4.0), &words(&[0.1, 0.0], 0.3)) && !is_doubtful(&short, &words(&[0.1, 0.0], 0.3)));
     }
 }

@@ -81,6 +81,8 @@ const TOOL_WORDS: usize = 9;
 pub struct Index {
     lexical: Lexical,
     passages: Vec<(PassageId, Passage)>,
+    /// Of the entries, as words.
+    names: Vec<String>,
 }
 
 impl Index {
@@ -92,7 +94,8 @@ impl Index {
         let entries: Vec<Entry> = entries.into_iter().collect();
         let identified = |passage: Passage| (passage.id(), passage);
         let passages = entries.iter().map(|entry| identified(passage(entry))).collect();
-        Ok(Self { lexical: Lexical::build(&entries)?, passages })
+        let names = entries.iter().map(|entry| spaced(&entry.name).to_lowercase()).collect();
+        Ok(Self { lexical: Lexical::build(&entries)?, passages, names })
     }
 
     /// Lets `semantic` know the entries, as long as `is_wanted`. Takes some 60 ms for each that is neither known nor in the
@@ -127,7 +130,11 @@ impl Index {
             kinds: kinds(words.kinds[position]).collect(),
         };
         let mut hits: Vec<Hit> = (0..words.scores.len()).filter(is_found).map(hit).collect();
-        hits.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.position.cmp(&b.position)));
+        // Who asks for a name means it.
+        let asked = spaced(query.trim()).to_lowercase();
+        let is_named = |hit: &Hit| self.names[hit.position] == asked;
+        let by_score = |a: &Hit, b: &Hit| b.score.total_cmp(&a.score).then(a.position.cmp(&b.position));
+        hits.sort_by(|a, b| is_named(b).cmp(&is_named(a)).then_with(|| by_score(a, b)));
         let is_doubtful = meaning.is_some_and(|meaning| fuse::is_doubtful(&meaning, &words));
         Ok(Found { hits, basis, is_doubtful })
     }
@@ -200,6 +207,9 @@ mod tests {
         assert_eq!(found(&index, "the refund"), [0], "a common word alone makes no hit");
         assert_eq!(found(&index, "before"), [1], "unless there is no other");
         assert_eq!(found(&index, "nothing of it"), [0_usize; 0]);
+        let named =
+            Index::build([entry("wiper", "Wipe refunds.", "refunds"), entry("get-refunds", "Money.", "")]).unwrap();
+        assert_eq!(found(&named, "Get refunds"), [1, 0], "a name that is asked for comes first");
     }
 
     #[test]

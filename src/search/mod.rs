@@ -6,10 +6,12 @@ mod fuse;
 mod index;
 mod lexical;
 mod measure;
+mod prior;
 mod semantic;
 mod text;
 
 pub use analysis::Analyzer;
 pub use index::{Basis, Entry, Found, Hit, Index};
 pub use measure::{MEASURES, mean, measures};
+pub use prior::prior;
 pub use semantic::{Choice, PassageId, Semantic};

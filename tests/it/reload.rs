@@ -74,7 +74,7 @@ impl Desk {
         }
         // On a busy machine a server may need longer than clients are made to wait.
         let text = format!(
-            "version = 1\n{top}\nkey-secret = \"s\"\nstart-wait-ms = 20000\n[upstreams.many]\ncommand = \"python3\"\nargs = {}\n{more}",
+            "version = 1\n{top}\nsearch.encoder = \"off\"\nkey-secret = \"s\"\nstart-wait-ms = 20000\n[upstreams.many]\ncommand = \"python3\"\nargs = {}\n{more}",
             json!(args)
         );
         let file = self.path("gatekey.toml.new");
@@ -445,7 +445,11 @@ fn upstreams_come_and_go_with_the_config() {
     let n_starts = desk.journal().iter().filter(|note| note["method"] == "initialize").count();
     assert_eq!(n_starts, 1, "the others were left alone");
     // An empty list is a list.
-    fs::write(desk.path("gatekey.toml"), "version = 1\nskills = [\"skills\"]\nkey-secret = \"s\"\n").unwrap();
+    fs::write(
+        desk.path("gatekey.toml"),
+        "version = 1\nsearch.encoder = \"off\"\nskills = [\"skills\"]\nkey-secret = \"s\"\n",
+    )
+    .unwrap();
     wait_until("all are gone", PATIENCE, || is_gone(&mut proxy, "b_get"));
 }
 

@@ -75,6 +75,7 @@ fn load(gateway: &Gateway, request: &Request<'_>, arguments: &Params<'_>) -> Res
     let name = text(arguments, "skill_load", &["name", "skill"])?;
     let skill = skill(request, "skill_load", &name)?;
     let key = gateway.secret.key(&request.session.principal, &skill.name, &skill.patterns);
+    gateway.experience.loaded(&request.session.principal, &skill.name);
     let mut is_new = true;
     if request.era == Era::Legacy {
         let digest = digest(skill);

@@ -52,9 +52,14 @@ pub(super) fn call(
     let has_tag = |own: &[String]| tags.is_empty() || own.iter().any(|tag| tags.contains(tag));
     let is_for_them = |skill: &CatalogSkill| catalogue::is_listed(snapshot, skill, principal) && has_tag(&skill.tags);
     let skills: Vec<&CatalogSkill> = snapshot.skills.values().collect();
+    let in_use = request.session.state().open_skills();
+    let prior = |skill: &CatalogSkill| gateway.experience.prior(principal, &skill.name, in_use.contains(&skill.name));
     let hits = found.hits.iter().map(|hit| (hit, skills[hit.position])).filter(|(_, skill)| is_for_them(skill));
+    let mut hits: Vec<(&Hit, &CatalogSkill, f32)> =
+        hits.take(SEARCH_HITS_MOST).map(|(hit, skill)| (hit, skill, prior(skill))).collect();
+    hits.sort_by(|a, b| (b.0.score + b.2).total_cmp(&(a.0.score + a.2)));
     let most = if found.is_doubtful { most.min(SEARCH_NEAREST) } else { most };
-    let shown: Vec<Value> = hits.take(most).map(|(hit, skill)| shown(request, skill, hit, has_why)).collect();
+    let shown: Vec<Value> = hits.into_iter().take(most).map(|hit| shown(request, hit, has_why)).collect();
     let lines: Vec<String> = shown.iter().map(line).collect();
     let text = match (shown.is_empty(), found.is_doubtful) {
         (true, _) => "No skill has words of it. Say it in other words, or go on without a skill.".to_owned(),
@@ -74,18 +79,23 @@ pub(super) fn call(
     Some(Ok(json!({"content": [{"type": "text", "text": text}], "structuredContent": structured})))
 }
 
-fn shown(request: &Request<'_>, skill: &CatalogSkill, hit: &Hit, has_why: bool) -> Value {
+fn shown(request: &Request<'_>, (hit, skill, prior): (&Hit, &CatalogSkill, f32), has_why: bool) -> Value {
     let (snapshot, principal) = (&request.snapshot, &request.session.principal);
     let n_visible = skill.tools.iter().filter(|position| snapshot.is_visible(**position, principal)).count();
     let mut shown = json!({
         "name": skill.name.as_str(),
         "description": cut(&snapshot.describe(skill, principal), DESCRIPTION_CHARS),
         "origin": skill.origin.to_string(),
-        "score": rounded(hit.score),
+        "score": rounded(hit.score + prior),
         "opens": n_visible,
     });
     if has_why {
-        shown["why"] = json!({"fields": hit.kinds, "words": rounded(hit.words), "meaning": hit.meaning.map(rounded)});
+        shown["why"] = json!({
+            "fields": hit.kinds,
+            "words": rounded(hit.words),
+            "meaning": hit.meaning.map(rounded),
+            "use": rounded(prior),
+        });
     }
     shown
 }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use regex::{Regex, RegexBuilder};
 use serde_json::{Value, json};
 
 use super::serve::{KeyWorth, define, skill, worth};
@@ -18,7 +19,7 @@ use crate::{
         params::Params,
     },
     model::{
-        limits::{CLOSED_HITS, DESCRIBE_TOOLS},
+        limits::{CLOSED_HITS, DESCRIBE_TOOLS, REGEX_BYTES},
         name::SkillName,
     },
     search::Hit,
@@ -29,6 +30,7 @@ pub(super) fn definition() -> Value {
     let schema = json!({"type": "object", "properties": {
         "names": {"type": "array", "items": {"type": "string"}, "description": "Names of opened tools."},
         "query": {"type": "string", "description": "Words to find opened tools by, instead of names."},
+        "regex": {"type": "string", "description": "A regular expression that names or descriptions of opened tools have, instead of words."},
         "key": {"type": "string", "description": "The key that skill_load returned."},
         "skill": {"type": "string", "description": "Only tools of this skill."},
         "limit": {"type": "integer", "minimum": 1, "maximum": DESCRIBE_TOOLS, "description": "At most so many tools."},
@@ -57,7 +59,15 @@ pub(super) fn call(
     };
     let is_within = |position: usize| within.as_ref().is_none_or(|tools| tools.binary_search(&position).is_ok());
     let names: Vec<String> = arguments.raw("names").and_then(|raw| serde_json::from_str(raw).ok()).unwrap_or_default();
-    let (found, closed) = if names.is_empty() {
+    let regex =
+        match arguments.text_of("regex").filter(|regex| !regex.is_empty()).map(|regex| parse(&regex)).transpose() {
+            Ok(regex) => regex,
+            Err(error) => return Some(Err(error)),
+        };
+    let (found, closed) = if let Some(regex) = regex.filter(|_| names.is_empty()) {
+        let (found, closed) = matching(request, &open, &regex, is_within);
+        (found, by_name(gateway, request, &open, &closed, worth == KeyWorth::Stale).1)
+    } else if names.is_empty() {
         let query = arguments.text_of("query").unwrap_or_default();
         let (found, closed) = best(gateway, request, &open, &query, is_within)?;
         (found, by_name(gateway, request, &open, &closed, worth == KeyWorth::Stale).1)
@@ -122,12 +132,47 @@ fn best(
     let is_near = |(rank, hit): &(usize, &Hit)| hit.words > 0.0 || (*rank < CLOSED_HITS && !all.is_doubtful);
     let hits = all.hits.iter().enumerate().filter(is_near).map(|(_, hit)| hit.position).filter(is_known);
     let (found, closed): (Vec<usize>, Vec<usize>) = hits.partition(is_open);
+    Some((found, openable(request, closed)))
+}
+
+/// A regular expression that matches in any case. Expressions that take too much memory are refused; all take linear time.
+fn parse(regex: &str) -> Result<Regex, ToolError> {
+    let built = RegexBuilder::new(regex).case_insensitive(true).size_limit(REGEX_BYTES).build();
+    built.map_err(|error| {
+        let hint = "Call it again with a regular expression as of the Rust crate `regex`, or with `query`.";
+        ToolError::new("invalid_arguments", "tool_describe", format!("`regex` is none: {error}."), hint)
+    })
+}
+
+/// Positions of the open tools whose name or description matches, by name; and names of the first closed ones that a skill
+/// of the catalogue opens.
+fn matching(
+    request: &Request<'_>,
+    open: &OpenSkills,
+    regex: &Regex,
+    is_within: impl Fn(usize) -> bool,
+) -> (Vec<usize>, Vec<String>) {
+    let (snapshot, principal) = (&request.snapshot, &request.session.principal);
+    let is_match = |position: &usize| {
+        let tool = &snapshot.registry.tools()[*position];
+        is_within(*position)
+            && snapshot.is_visible(*position, principal)
+            && (regex.is_match(tool.exposed.as_str()) || regex.is_match(&tool.tool.description))
+    };
+    let all = (0..snapshot.registry.tools().len()).filter(is_match);
+    let (found, closed): (Vec<usize>, Vec<usize>) = all.partition(|position| snapshot.is_open(*position, open));
+    (found, openable(request, closed))
+}
+
+/// Names of the first of these closed tools that a skill of the catalogue opens.
+fn openable(request: &Request<'_>, closed: Vec<usize>) -> Vec<String> {
+    let (snapshot, principal) = (&request.snapshot, &request.session.principal);
     let is_listed = |name: &SkillName| {
         snapshot.skills.get(name).is_some_and(|skill| catalogue::is_listed(snapshot, skill, principal))
     };
     let can_be_opened = |position: &usize| snapshot.openers(*position).iter().any(is_listed);
     let named = closed.into_iter().filter(can_be_opened).take(CLOSED_HITS);
-    Some((found, named.map(|position| snapshot.registry.tools()[position].exposed.to_string()).collect()))
+    named.map(|position| snapshot.registry.tools()[position].exposed.to_string()).collect()
 }
 
 /// The result, as JSON. Definitions stand in it as their servers wrote them: a tree would round the numbers of some and
