@@ -1,5 +1,7 @@
-//! From a text to its terms: words of texts and identifiers, in lower case, as English stems; words with diacritics also
-//! without them; pairs of characters where a script has no blanks.
+//! From a text to its terms: words of texts and identifiers, in lower case, as English stems, and as those of the text's own
+//! language besides; words with diacritics also without them; pairs of characters where a script has no blanks.
+
+use std::{collections::HashSet, sync::LazyLock};
 
 use tantivy::tokenizer::{
     AsciiFoldingFilter, Language, LowerCaser, RemoveLongFilter, SimpleTokenizer, Stemmer, TextAnalyzer,
@@ -56,7 +58,7 @@ impl Analyzer {
             }
         });
         if !text.is_ascii() {
-            let plain = terms.clone();
+            let plain: HashSet<String> = terms.iter().cloned().collect();
             self.folded.token_stream(&text).process(&mut |token| {
                 if token.text.is_ascii() && !plain.contains(&token.text) {
                     terms.push(token.text.clone());
@@ -69,8 +71,7 @@ impl Analyzer {
 
 /// Whether a term says nothing of what a text is about.
 pub(super) fn is_common(term: &str) -> bool {
-    static STEMS: std::sync::LazyLock<std::collections::HashSet<String>> =
-        std::sync::LazyLock::new(|| Analyzer::default().terms(STOPS).into_iter().collect());
+    static STEMS: LazyLock<HashSet<String>> = LazyLock::new(|| Analyzer::default().terms(STOPS).into_iter().collect());
     STEMS.contains(term)
 }
 
@@ -82,6 +83,47 @@ pub(super) fn neighbours(terms: &[String]) -> impl Iterator<Item = String> {
 /// Whether a term is one of [`neighbours`]; the terms of a text have no such sign in them.
 pub(super) fn is_pair(term: &str) -> bool {
     term.contains('_')
+}
+
+/// The language of a text that has stems of its own, where it is long enough to tell.
+pub(super) fn language_of(text: &str) -> Option<Language> {
+    let found = whatlang::detect(text).filter(whatlang::Info::is_reliable)?;
+    Some(match found.lang() {
+        whatlang::Lang::Ara => Language::Arabic,
+        whatlang::Lang::Dan => Language::Danish,
+        whatlang::Lang::Nld => Language::Dutch,
+        whatlang::Lang::Fin => Language::Finnish,
+        whatlang::Lang::Fra => Language::French,
+        whatlang::Lang::Deu => Language::German,
+        whatlang::Lang::Ell => Language::Greek,
+        whatlang::Lang::Hun => Language::Hungarian,
+        whatlang::Lang::Ita => Language::Italian,
+        whatlang::Lang::Nob => Language::Norwegian,
+        whatlang::Lang::Por => Language::Portuguese,
+        whatlang::Lang::Ron => Language::Romanian,
+        whatlang::Lang::Rus => Language::Russian,
+        whatlang::Lang::Spa => Language::Spanish,
+        whatlang::Lang::Swe => Language::Swedish,
+        whatlang::Lang::Tam => Language::Tamil,
+        whatlang::Lang::Tur => Language::Turkish,
+        _ => return None,
+    })
+}
+
+/// The words of a text as stems of `language`, marked as such.
+pub(super) fn own_stems(text: &str, language: Language) -> Vec<String> {
+    let words = TextAnalyzer::builder(SimpleTokenizer::default())
+        .filter(RemoveLongFilter::limit(WORD_BYTES))
+        .filter(LowerCaser)
+        .filter(Stemmer::new(language));
+    let mut stems = Vec::new();
+    words.build().token_stream(&spread(text)).process(&mut |token| stems.push(format!("{}|", token.text)));
+    stems
+}
+
+/// Whether a term is one of [`own_stems`]; other terms have no such sign in them.
+pub(super) fn is_own_stem(term: &str) -> bool {
+    term.ends_with('|')
 }
 
 /// Parts of the words that say something, of four characters, which inflected and misspelt forms share.
@@ -149,5 +191,28 @@ mod tests {
         ] {
             assert_eq!(analyzer.terms(text).join(" "), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn a_text_has_the_stems_of_its_own_language_too() {
+        let text =
+            "Dieser Helfer schreibt Rechnungen und erinnert Kunden an ausstehende Zahlungen für gelieferte Waren.";
+        assert_eq!(language_of(text), Some(Language::German));
+        assert!(own_stems(text, Language::German).contains(&"rechnung|".to_owned()));
+        assert_eq!(own_stems("Rechnung", Language::German), ["rechnung|"]);
+        assert_eq!(
+            language_of("Writes invoices and reminds customers of payments that are still due."),
+            None,
+            "English"
+        );
+        assert_eq!(language_of("pdf"), None);
+    }
+
+    #[test]
+    fn parts_are_shared_by_forms_of_a_word() {
+        let parts = |term: &str| parts(&[term.to_owned()]).collect::<Vec<_>>();
+        assert_eq!(parts("order"), ["^ord~", "orde~", "rder~", "der$~"]);
+        assert_eq!(parts("the"), [""; 0], "a common word");
+        assert!(parts("ordre").contains(&"^ord~".to_owned()));
     }
 }

@@ -73,7 +73,7 @@ pub(super) fn is_doubtful(meaning: &Meaning, words: &Words) -> bool {
         return false;
     }
     // A short query says less, so that less is to be expected.
-    let share = (meaning.n_pieces as f32 / USUAL_PIECES).min(1.0).max(f32::MIN_POSITIVE);
+    let share = (meaning.n_pieces as f32 / USUAL_PIECES).clamp(f32::MIN_POSITIVE, 1.0);
     let likest = (best(&meaning.scores) / share).max(0.5);
     -1.82 * covered - 2.14 * words.known * covered - 4.08 * likest.ln() + 8.07 > 0.8
 }

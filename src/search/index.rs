@@ -213,6 +213,21 @@ mod tests {
     }
 
     #[test]
+    fn entries_in_another_language_are_found_by_its_forms() {
+        let index = Index::build([
+            entry(
+                "rechnungen",
+                "Dieser Helfer schreibt Häuserlisten und erinnert Kunden an ausstehende Zahlungen für Waren.",
+                "",
+            ),
+            entry("orders", "Look up orders.", ""),
+        ])
+        .unwrap();
+        assert_eq!(found(&index, "ausstehender Zahlung"), [0]);
+        assert_eq!(found(&index, "order"), [1]);
+    }
+
+    #[test]
     fn of_equals_the_first_comes_first_and_an_empty_index_has_nothing() {
         let index = Index::build((0..20).map(|_| entry("same", "the same words", ""))).unwrap();
         assert_eq!(found(&index, "words"), (0..20).collect::<Vec<_>>());

@@ -4,11 +4,11 @@ use tantivy::{
     DocId, DocSet as _, Index as Tantivy, IndexReader, ReloadPolicy, TERMINATED, TantivyDocument, Term,
     postings::Postings as _,
     schema::{Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions},
-    tokenizer::{TextAnalyzer, TokenizerManager, WhitespaceTokenizer},
+    tokenizer::{Language, TextAnalyzer, TokenizerManager, WhitespaceTokenizer},
 };
 
 use super::{
-    analysis::{Analyzer, is_common, is_pair, is_part, neighbours, parts},
+    analysis::{Analyzer, is_common, is_own_stem, is_pair, is_part, language_of, neighbours, own_stems, parts},
     index::Entry,
 };
 
@@ -53,6 +53,8 @@ pub(super) struct Words {
 pub(super) struct Lexical {
     reader: IndexReader,
     fields: [Field; KINDS.len()],
+    /// Those of the entries, besides English.
+    languages: Vec<Language>,
 }
 
 impl std::fmt::Debug for Lexical {
@@ -79,7 +81,10 @@ impl Lexical {
         let mut writer =
             builder.single_segment_index_writer(tantivy::directory::RamDirectory::create(), BUILD_BYTES)?;
         let mut analyzer = Analyzer::default();
+        let mut languages = Vec::new();
         for entry in entries {
+            let language = language_of(&entry.description);
+            languages.extend(language.filter(|language| !languages.contains(language)));
             let body: String = entry.body.chars().take(BODY_CHARS).collect();
             let texts = [&entry.name, &entry.tags, &entry.description, &entry.headings, &body, &entry.tools];
             let mut document = TantivyDocument::default();
@@ -87,15 +92,17 @@ impl Lexical {
             let [of_texts @ .., of_pairs] = fields;
             for (field, text) in of_texts.into_iter().zip(texts) {
                 let terms = analyzer.terms(text);
-                let of_words: Vec<String> = parts(&terms).collect();
-                document.add_text(field, [&terms[..], &of_words].concat().join(" "));
+                let mut all = terms.clone();
+                all.extend(parts(&terms));
+                all.extend(language.into_iter().flat_map(|language| own_stems(text, language)));
+                document.add_text(field, all.join(" "));
                 pairs.extend(neighbours(&terms));
             }
             document.add_text(of_pairs, pairs.join(" "));
             writer.add_document(document)?;
         }
         let reader = writer.finalize()?.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
-        Ok(Self { reader, fields })
+        Ok(Self { reader, fields, languages })
     }
 
     /// Looks for the words of `query` in all entries.
@@ -107,7 +114,8 @@ impl Lexical {
     /// The index is damaged.
     pub(super) fn search(&self, query: &str) -> tantivy::Result<Words> {
         let mut terms = Analyzer::default().terms(query);
-        let more: Vec<String> = neighbours(&terms).chain(parts(&terms)).collect();
+        let own = self.languages.iter().flat_map(|language| own_stems(query, *language));
+        let more: Vec<String> = neighbours(&terms).chain(parts(&terms)).chain(own).collect();
         terms.extend(more);
         terms.sort();
         terms.dedup();
@@ -118,7 +126,7 @@ impl Lexical {
         let mut words =
             Words { scores: vec![0.0; n_entries as usize], kinds: vec![0; n_entries as usize], ..Words::default() };
         // Whoever has nothing but common words of a query that has others is no hit.
-        let says_something = |term: &String| !is_common(term) && !is_pair(term) && !is_part(term);
+        let says_something = |term: &String| !is_common(term) && !is_pair(term) && !is_part(term) && !is_own_stem(term);
         let mut is_hit = vec![!terms.iter().any(says_something); n_entries as usize];
         let mut weighted = vec![0.0_f32; n_entries as usize];
         let mut known = 0.0;
@@ -150,7 +158,7 @@ impl Lexical {
                 _ => 1.0,
             };
             let rarity = share * (1.0 + (n_all - n_having + 0.5) / (n_having + 0.5)).ln();
-            if !is_pair(term) && !is_part(term) {
+            if !is_pair(term) && !is_part(term) && !is_own_stem(term) {
                 words.most += rarity;
                 known += if having.is_empty() { 0.0 } else { rarity };
             }
