@@ -2,6 +2,7 @@
 //! [`Semantic`] for all of them. Must not know what the entries are.
 
 mod analysis;
+mod encoder;
 mod fuse;
 mod index;
 mod lexical;

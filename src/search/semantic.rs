@@ -1,4 +1,8 @@
 //! Finding by meaning: what texts are to an encoder, kept for all who search. The encoder is loaded when it is first needed.
+#![cfg_attr(
+    not(feature = "semantic"),
+    allow(unreachable_code, unused_assignments, reason = "there is no encoder then, and the compiler knows")
+)]
 
 use std::{
     collections::{HashMap, HashSet},
@@ -7,10 +11,12 @@ use std::{
     sync::{Arc, OnceLock, PoisonError, RwLock},
 };
 
-use gatekey_encoder::{Encoder, Role, Vectors};
 use sha2::{Digest as _, Sha256};
 
-use super::fuse;
+use super::{
+    encoder::{Encoder, Role, Vectors},
+    fuse,
+};
 
 /// Word pieces of a passage's texts that are read …
 const READ_PIECES: usize = 96;
