@@ -73,6 +73,10 @@ pub struct Found {
     pub is_doubtful: bool,
 }
 
+/// Up to so many entries words are found by their parts too, and an encoder's vectors of all word pieces are kept (43 KB an
+/// entry); of more there are two means for each.
+pub(super) const DETAILED_MOST: usize = 2_000;
+
 /// Words of a tool's name and description that stand for it.
 const TOOL_WORDS: usize = 9;
 

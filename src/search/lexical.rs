@@ -9,7 +9,7 @@ use tantivy::{
 
 use super::{
     analysis::{Analyzer, is_common, is_own_stem, is_pair, is_part, language_of, neighbours, own_stems, parts},
-    index::Entry,
+    index::{DETAILED_MOST, Entry},
 };
 
 /// Kinds of texts of an entry, in the order of [`Entry`], and last the pairs of neighbouring words in all of them: weight,
@@ -55,6 +55,8 @@ pub(super) struct Lexical {
     fields: [Field; KINDS.len()],
     /// Those of the entries, besides English.
     languages: Vec<Language>,
+    /// Whether words are also found by their parts: most of the work, and in a large catalogue every part is everywhere.
+    has_parts: bool,
 }
 
 impl std::fmt::Debug for Lexical {
@@ -68,7 +70,8 @@ impl Lexical {
     ///
     /// # Errors
     /// There is not enough memory.
-    pub(super) fn build<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> tantivy::Result<Self> {
+    pub(super) fn build(entries: &[Entry]) -> tantivy::Result<Self> {
+        let has_parts = entries.len() <= DETAILED_MOST;
         let mut schema = Schema::builder();
         // The texts are terms already.
         let indexing =
@@ -93,7 +96,9 @@ impl Lexical {
             for (field, text) in of_texts.into_iter().zip(texts) {
                 let terms = analyzer.terms(text);
                 let mut all = terms.clone();
-                all.extend(parts(&terms));
+                if has_parts {
+                    all.extend(parts(&terms));
+                }
                 all.extend(language.into_iter().flat_map(|language| own_stems(text, language)));
                 document.add_text(field, all.join(" "));
                 pairs.extend(neighbours(&terms));
@@ -102,7 +107,7 @@ impl Lexical {
             writer.add_document(document)?;
         }
         let reader = writer.finalize()?.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
-        Ok(Self { reader, fields, languages })
+        Ok(Self { reader, fields, languages, has_parts })
     }
 
     /// Looks for the words of `query` in all entries.
@@ -115,7 +120,8 @@ impl Lexical {
     pub(super) fn search(&self, query: &str) -> tantivy::Result<Words> {
         let mut terms = Analyzer::default().terms(query);
         let own = self.languages.iter().flat_map(|language| own_stems(query, *language));
-        let more: Vec<String> = neighbours(&terms).chain(parts(&terms)).chain(own).collect();
+        let of_words = parts(&terms).filter(|_| self.has_parts);
+        let more: Vec<String> = neighbours(&terms).chain(of_words).chain(own).collect();
         terms.extend(more);
         terms.sort();
         terms.dedup();

@@ -16,6 +16,7 @@ use sha2::{Digest as _, Sha256};
 use super::{
     encoder::{Encoder, Role, Vectors},
     fuse,
+    index::DETAILED_MOST,
 };
 
 /// Word pieces of a passage's texts that are read …
@@ -26,8 +27,6 @@ const PIECES: [usize; 2] = [48, 64];
 const QUERY_PIECES: usize = 256;
 /// Passages that are encoded together: between two of them others can be looked up, and the work can end.
 const BATCH: usize = 8;
-/// Of how many entries an index keeps the vectors of all word pieces (43 KB an entry); of more it keeps two means for each.
-pub(super) const DETAILED_MOST: usize = 2_000;
 /// Shape of the files in the cache; a change of these, of what passages are made of or of the file's form counts up.
 const CACHE_FORM: u32 = 1;
 
