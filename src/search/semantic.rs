@@ -228,3 +228,57 @@ fn write(folder: &Path, name: &str, [about, body]: &[Vectors; 2]) -> io::Result<
     fs::write(&passing, [&size[..], &about, &body].concat())?;
     fs::rename(passing, folder.join(name))
 }
+
+#[cfg(all(test, feature = "semantic"))]
+mod tests {
+    use super::*;
+
+    fn passages(texts: &[&str]) -> Vec<(PassageId, Passage)> {
+        let passage = |text: &&str| Passage { about: (*text).to_owned(), body: format!("More of {text}.") };
+        texts.iter().map(passage).map(|passage| (passage.id(), passage)).collect()
+    }
+
+    fn known(semantic: &Semantic, passages: &[(PassageId, Passage)], detail: Detail) -> Vec<bool> {
+        semantic.known(passages.iter().map(|(id, _)| *id), detail).iter().map(Option::is_some).collect()
+    }
+
+    #[test]
+    fn only_what_is_new_is_encoded_and_the_cache_is_as_good_as_the_encoder() {
+        let folder = tempfile::tempdir().unwrap();
+        let semantic = || Semantic::new(Choice::Embedded, Some(folder.path().to_owned()));
+        let (old, all) = (passages(&["orders", "mail"]), passages(&["orders", "mail", "weather"]));
+        let first = semantic();
+        first.learn(&old, Detail::Pieces, || true);
+        assert_eq!(known(&first, &all, Detail::Pieces), [true, true, false]);
+        assert_eq!(known(&first, &old, Detail::Mean), [false, false], "another detail is something else");
+
+        let second = semantic();
+        // Of nothing that would have to be encoded.
+        second.learn(&all, Detail::Pieces, || false);
+        assert_eq!(known(&second, &all, Detail::Pieces), [true, true, false]);
+        let [a, b] =
+            [&first, &second].map(|semantic| semantic.known([old[0].0].into_iter(), Detail::Pieces).remove(0).unwrap());
+        assert_eq!(a.texts, b.texts);
+
+        let files = || fs::read_dir(fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path()).unwrap();
+        for file in files() {
+            fs::write(file.unwrap().path(), "cut").unwrap();
+        }
+        let third = semantic();
+        third.learn(&all, Detail::Pieces, || true);
+        assert_eq!(known(&third, &all, Detail::Pieces), [true; 3], "what cannot be read is encoded anew");
+        assert_eq!(files().count(), 3);
+    }
+
+    #[test]
+    fn what_is_gone_is_forgotten() {
+        let semantic = Semantic::new(Choice::Embedded, None);
+        let all = passages(&["orders", "mail"]);
+        semantic.learn(&all, Detail::Mean, || true);
+        semantic.keep_only(&HashSet::from([all[1].0]));
+        assert_eq!(known(&semantic, &all, Detail::Mean), [false, true]);
+        assert_eq!(semantic.query("orders", Detail::Mean).unwrap().rarities().len(), 1);
+        assert!(semantic.query("orders of today", Detail::Pieces).unwrap().rarities().len() > 2);
+        assert!(semantic.query("", Detail::Pieces).is_none());
+    }
+}
