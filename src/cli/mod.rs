@@ -11,6 +11,7 @@ mod output;
 mod proxy;
 mod run;
 mod setup;
+mod signals;
 mod skills;
 mod tools;
 

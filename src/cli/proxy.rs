@@ -7,6 +7,7 @@ use super::{
     exit::{Exit, Failed},
     output::note,
     setup::{Prepared, block_on, prepare},
+    signals::Signals,
 };
 use crate::{
     app::App,
@@ -92,41 +93,4 @@ async fn listen(
     let front = front.map_err(|error| wrong(&error))?;
     note(&format!("gatekey listens on http://{}/mcp", front.address()?));
     Ok(front)
-}
-
-#[cfg(unix)]
-struct Signals {
-    interrupt: tokio::signal::unix::Signal,
-    terminate: tokio::signal::unix::Signal,
-}
-
-#[cfg(unix)]
-impl Signals {
-    fn new() -> std::io::Result<Self> {
-        use tokio::signal::unix::{SignalKind, signal};
-        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
-    }
-
-    /// Waits for a signal to end; says how we end then.
-    async fn next(&mut self) -> Exit {
-        tokio::select! {
-            _signal = self.interrupt.recv() => Exit::Interrupted,
-            _signal = self.terminate.recv() => Exit::Done,
-        }
-    }
-}
-
-#[cfg(not(unix))]
-struct Signals;
-
-#[cfg(not(unix))]
-impl Signals {
-    fn new() -> std::io::Result<Self> {
-        Ok(Self)
-    }
-
-    async fn next(&mut self) -> Exit {
-        tokio::signal::ctrl_c().await.ok();
-        Exit::Interrupted
-    }
 }
