@@ -29,10 +29,24 @@ pub(super) struct Prepared {
     pub(super) again: Option<Again>,
 }
 
-/// Reads the config and picks the upstreams.
+/// Reads the config and picks the upstreams, of which there must be one.
 pub(super) fn prepare(setup: &Setup) -> Result<Prepared, Failed> {
+    let prepared = prepare_from(setup, config_file(setup))?;
+    if prepared.config.upstreams.is_empty() {
+        let hint = "name one with `--upstream COMMAND`, or list them in `gatekey.toml`";
+        return Err(Failed::new(Exit::Usage, "there is no upstream").hint(hint));
+    }
+    Ok(prepared)
+}
+
+/// The config file that was named, else the usual one.
+pub(super) fn config_file(setup: &Setup) -> Option<PathBuf> {
+    setup.config.clone().or_else(|| usual_config(&Environment::of_process()))
+}
+
+/// Reads the config, where there is one, and picks the upstreams, of which there may be none.
+pub(super) fn prepare_from(setup: &Setup, file: Option<PathBuf>) -> Result<Prepared, Failed> {
     let environment = Environment::of_process();
-    let file = setup.config.clone().or_else(|| usual_config(&environment));
     let Loaded { config, findings } = match &file {
         Some(file) => load_file(file, &environment),
         None => Loaded { config: Some(Config::default()), findings: Vec::new() },
@@ -42,15 +56,11 @@ pub(super) fn prepare(setup: &Setup) -> Result<Prepared, Failed> {
     };
     with_cache(&mut config, &environment);
     choose(&mut config, &setup.upstreams, &environment).map_err(|message| Failed::new(Exit::Usage, message))?;
-    if config.upstreams.is_empty() {
-        let hint = "name one with `--upstream COMMAND`, or list them in `gatekey.toml`";
-        return Err(Failed::new(Exit::Usage, "there is no upstream").hint(hint));
-    }
     let principal = principal(setup.principal.as_deref(), &config)?;
     let again = file.map(|file| Again {
         findings: findings.clone(),
         read: read_again(setup, &file, environment, principal.clone()),
-        file,
+        file: Some(file),
     });
     Ok(Prepared { config, findings, principal, again })
 }

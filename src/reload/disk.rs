@@ -69,12 +69,20 @@ impl Files {
 
 /// How the config is read again.
 pub struct Again {
-    /// The config file.
-    pub file: PathBuf,
+    /// The config file; where there is none, only maps and skills are read again.
+    pub file: Option<PathBuf>,
     /// What was found in it at the start.
     pub findings: Vec<Diagnostic>,
     /// Makes a checked config of its text.
     pub read: Box<dyn Fn(String) -> Loaded + Send>,
+}
+
+impl Again {
+    /// For what is not from a config file.
+    pub fn without_config() -> Self {
+        let read = |_text| Loaded { config: None, findings: Vec::new() };
+        Self { file: None, findings: Vec::new(), read: Box::new(read) }
+    }
 }
 
 impl std::fmt::Debug for Again {
@@ -102,8 +110,8 @@ impl Disk {
         Self { again, files, config_text: None, map_texts: None, map_findings: Vec::new() }
     }
 
-    pub(super) fn config_file(&self) -> &Path {
-        &self.again.file
+    pub(super) fn config_file(&self) -> Option<&Path> {
+        self.again.file.as_deref()
     }
 
     /// Reads everything again; only what changed is parsed.
@@ -118,20 +126,21 @@ impl Disk {
     }
 
     fn read_config(&mut self) {
-        let text = read(&self.again.file);
+        let Some(file) = &self.again.file else { return };
+        let text = read(file);
         if self.config_text.as_ref() == Some(&text) {
             return;
         }
         self.config_text = Some(text.clone());
         let Loaded { config, mut findings } = match text {
             Ok(text) => (self.again.read)(text),
-            Err(error) => Loaded { config: None, findings: vec![unreadable(&self.again.file, "", &error)] },
+            Err(error) => Loaded { config: None, findings: vec![unreadable(file, "", &error)] },
         };
         match config {
             Some(mut config) => {
                 for name in config.keep_fixed(&self.files.config) {
                     let message = format!("`{name}` cannot be changed while clients are served, it stays as it was");
-                    let finding = Diagnostic::warning("config-restart", message).at(whole(&self.again.file));
+                    let finding = Diagnostic::warning("config-restart", message).at(whole(file));
                     findings.push(finding.hint("start gatekey again"));
                 }
                 if config != *self.files.config {

@@ -23,13 +23,13 @@ pub(super) struct Places(BTreeMap<PathBuf, Option<BTreeSet<OsString>>>);
 
 impl Places {
     /// Where changes of `files` and of the config file would be seen.
-    pub(super) fn of(config: &Path, files: &Files) -> Self {
+    pub(super) fn of(config: Option<&Path>, files: &Files) -> Self {
         let mut places = Self::default();
         for folder in &files.skills.folders {
             places.0.insert(absolute(folder), None);
         }
         let single = files.config.maps.iter().chain(&files.config.skills).chain(&files.skills.links);
-        for path in std::iter::once(config).chain(single.map(PathBuf::as_path)) {
+        for path in config.into_iter().chain(single.map(PathBuf::as_path)) {
             places.add(&absolute(path), FILE_LINKS);
         }
         places
@@ -177,7 +177,7 @@ mod tests {
             skills: vec![root.join("skills")],
             ..Config::default()
         };
-        Places::of(&root.join("gatekey.toml"), &Files::read(config))
+        Places::of(Some(&root.join("gatekey.toml")), &Files::read(config))
     }
 
     #[test]
