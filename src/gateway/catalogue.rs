@@ -1,11 +1,11 @@
 //! The catalogue of skills in the few places where clients show it to a model, never over its budget and never linear.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeMap, fmt::Write as _};
 
 use crate::{
     catalog::{CatalogSkill, Origin, Snapshot},
     model::{
-        limits::{DESCRIPTION_CHARS, HOST_TEXT_BYTES},
+        limits::{CATALOG_TAGS, DESCRIPTION_CHARS, HOST_TEXT_BYTES},
         principal::Principal,
         tool::{cut, estimate_tokens, first_sentence},
     },
@@ -34,25 +34,35 @@ const LOAD: &str = "Loads a skill: returns its playbook, opens its tools, and gi
 const NAME: &str = "Name of the skill.";
 
 /// A skill as the catalogue shows it to somebody.
-struct Shown<'a> {
-    skill: &'a CatalogSkill,
-    description: String,
+pub(super) struct Shown<'a> {
+    pub(super) skill: &'a CatalogSkill,
+    pub(super) description: String,
 }
 
 /// How much of each skill is shown, most first.
-const LEVELS: [Level; 3] = [Level::Full, Level::Sentence, Level::Name];
+pub(super) const LEVELS: [Level; 3] = [Level::Full, Level::Sentence, Level::Name];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Level {
+pub(super) enum Level {
     Full,
     Sentence,
     Name,
 }
 
+impl Level {
+    /// What it shows of a description, in one line.
+    pub(super) fn of(self, description: &str) -> Option<String> {
+        match self {
+            Self::Full => Some(cut(&one_line(description), DESCRIPTION_CHARS)),
+            Self::Sentence => Some(first_sentence(description, 160)),
+            Self::Name => None,
+        }
+    }
+}
+
 /// Makes the texts for what `principal` may see.
 pub(super) fn texts(snapshot: &Snapshot, principal: &Principal) -> Texts {
-    let described = |skill| Shown { skill, description: snapshot.describe(skill, principal) };
-    let skills: Vec<Shown<'_>> = listed(snapshot, principal).into_iter().map(described).collect();
+    let skills = shown(snapshot, principal);
     let core = snapshot.core.as_ref().and_then(|name| snapshot.skills.get(name)).map(core_text);
     let budget = snapshot.config.catalog_budget_tokens;
 
@@ -92,6 +102,12 @@ pub(super) fn texts(snapshot: &Snapshot, principal: &Principal) -> Texts {
     Texts { instructions, load_description, name_description, is_cut }
 }
 
+/// The skills of the catalogue as `principal` is told of them.
+pub(super) fn shown<'a>(snapshot: &'a Snapshot, principal: &Principal) -> Vec<Shown<'a>> {
+    let described = |skill| Shown { skill, description: snapshot.describe(skill, principal) };
+    listed(snapshot, principal).into_iter().map(described).collect()
+}
+
 /// The skills of the catalogue, by name: what is hidden, always active or of no use to `principal` is not among them.
 pub(super) fn listed<'a>(snapshot: &'a Snapshot, principal: &Principal) -> Vec<&'a CatalogSkill> {
     snapshot.skills.values().filter(|skill| is_listed(snapshot, skill, principal)).collect()
@@ -123,16 +139,11 @@ fn at(level: Level, skills: &[Shown<'_>]) -> String {
     }
     let mut text = String::from("\n\nSkills:");
     for Shown { skill, description } in skills {
-        let shown = match level {
-            Level::Full => cut(&one_line(description), DESCRIPTION_CHARS),
-            Level::Sentence => first_sentence(description, 160),
-            Level::Name => String::new(),
-        };
         // Writing to a text cannot fail.
-        match level {
-            Level::Name if text.ends_with(':') => write!(text, " {}", skill.name),
-            Level::Name => write!(text, ", {}", skill.name),
-            Level::Full | Level::Sentence => write!(text, "\n- {}: {shown}", skill.name),
+        match level.of(description) {
+            Some(shown) => write!(text, "\n- {}: {shown}", skill.name),
+            None if text.ends_with(':') => write!(text, " {}", skill.name),
+            None => write!(text, ", {}", skill.name),
         }
         .ok();
     }
@@ -142,15 +153,8 @@ fn at(level: Level, skills: &[Shown<'_>]) -> String {
 /// Counts by tag, and names as far as they fit.
 fn counted(skills: &[Shown<'_>], most_bytes: usize) -> String {
     let mut text = format!("\n\n{} skills", skills.len());
-    let mut tags: Vec<(&str, usize)> = Vec::new();
-    for tag in skills.iter().flat_map(|shown| &shown.skill.tags) {
-        match tags.iter_mut().find(|(known, _)| known == tag) {
-            Some((_, count)) => *count += 1,
-            None => tags.push((tag, 1)),
-        }
-    }
-    tags.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
-    let tags: Vec<String> = tags.iter().take(20).map(|(tag, count)| format!("{tag} {count}")).collect();
+    let tags = tag_counts(skills.iter().map(|shown| shown.skill));
+    let tags: Vec<String> = tags.iter().take(CATALOG_TAGS).map(|(tag, count)| format!("{tag} {count}")).collect();
     if !tags.is_empty() {
         let list = format!(", by tag: {}", tags.join(", "));
         if text.len() + list.len() < most_bytes / 2 {
@@ -177,6 +181,17 @@ fn counted(skills: &[Shown<'_>], most_bytes: usize) -> String {
         write!(text, ", and {} more", skills.len() - n_shown).ok();
     }
     text
+}
+
+/// Every tag with the number of skills that have it, the most frequent first.
+pub(super) fn tag_counts<'a>(skills: impl Iterator<Item = &'a CatalogSkill>) -> Vec<(&'a str, usize)> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for tag in skills.flat_map(|skill| &skill.tags) {
+        *counts.entry(tag).or_default() += 1;
+    }
+    let mut tags: Vec<(&str, usize)> = counts.into_iter().collect();
+    tags.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+    tags
 }
 
 fn one_line(text: &str) -> String {

@@ -9,6 +9,7 @@ mod experience;
 mod finding;
 mod finish;
 mod hello;
+mod index;
 mod inputs;
 mod list;
 mod meta;
@@ -24,5 +25,6 @@ mod tasks;
 mod upward;
 
 pub use dispatch::{Gateway, needs_upstreams};
+pub use index::{INDEX_MARKERS, MiniIndex, mini_index};
 pub use meta::NAMES as META_TOOLS;
 pub use signature::signature;

@@ -179,6 +179,14 @@ pub const ENUM_ENTRIES: usize = 100;
 pub const AUTO_SKILL_TOOLS: usize = 25;
 /// Tokens of the catalogue.
 pub const CATALOG_TOKENS: usize = 1_500;
+/// Tags that are named with their counts where a catalogue has no room for its skills.
+pub const CATALOG_TAGS: usize = 20;
+/// Tokens of the index that is written to a file: a client loads it into every conversation.
+pub const INDEX_TOKENS: usize = 1_000;
+/// The smallest such index: its words for the agent, and some names.
+pub const INDEX_TOKENS_LEAST: usize = 200;
+/// The largest one.
+pub const INDEX_TOKENS_MOST: usize = 100_000;
 /// Tokens by which a legacy session's list may grow.
 pub const LIST_TOKENS: usize = 10_000;
 /// A client that has not listed again this long after a change never will.
