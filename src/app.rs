@@ -4,12 +4,12 @@ use std::{io, sync::Arc};
 
 use tokio::{
     sync::watch,
-    task::JoinSet,
+    task::{JoinSet, spawn_blocking},
     time::{Instant, timeout},
 };
 
 use crate::{
-    catalog::SnapshotStore,
+    catalog::{Snapshot, SnapshotStore},
     config::{Config, Transport},
     gate::key::Secret,
     gateway::{Gateway, META_TOOLS},
@@ -91,6 +91,30 @@ impl App {
         self.tasks.spawn(Arc::clone(&self.gateway).learn());
     }
 
+    /// Shows the newest snapshot to `look` once every upstream is up or has failed, and each time there is another one;
+    /// it may take its time.
+    pub fn on_snapshots(&mut self, mut look: impl FnMut(&Snapshot) + Send + 'static) {
+        let (answered, store) = (self.answered(), Arc::clone(&self.store));
+        self.tasks.spawn(async move {
+            answered.await;
+            let mut generations = store.watch();
+            loop {
+                let snapshot = store.load();
+                let looked = spawn_blocking(move || {
+                    look(&snapshot);
+                    look
+                });
+                look = match looked.await {
+                    Ok(look) => look,
+                    Err(error) => return tracing::error!(%error, "following the snapshots failed"),
+                };
+                if generations.changed().await.is_err() {
+                    return;
+                }
+            }
+        });
+    }
+
     /// What was read last.
     pub fn files(&self) -> Arc<Files> {
         Arc::clone(&self.files.borrow())
@@ -110,9 +134,17 @@ impl App {
     /// # Cancel safety
     /// Can be dropped at any time.
     pub async fn all_answered(&self) {
-        self.settled().await;
-        self.pool.settled(Instant::now() + HANDSHAKE).await;
-        self.gateway.published().await;
+        self.answered().await;
+    }
+
+    fn answered(&self) -> impl Future<Output = ()> + Send + use<> {
+        let (mut settled, pool, gateway) = (self.settled.clone(), Arc::clone(&self.pool), Arc::clone(&self.gateway));
+        async move {
+            // As in `settled`.
+            settled.wait_for(|is_settled| *is_settled).await.ok();
+            pool.settled(Instant::now() + HANDSHAKE).await;
+            gateway.published().await;
+        }
     }
 
     /// Whether an upstream is down.

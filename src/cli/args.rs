@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
+use crate::model::limits::{INDEX_TOKENS_LEAST, INDEX_TOKENS_MOST};
+
 /// Load a skill, get its key, and the key opens the gate to that module's tools.
 #[derive(Debug, Parser)]
 #[command(name = "gatekey", version, arg_required_else_help = true, max_term_width = 100)]
@@ -49,6 +51,8 @@ pub(super) enum Command {
     Skills(Skills),
     /// Check config, gating maps, skills and names; exit 1 on findings
     Check(Check),
+    /// Write the list of skills into a file that clients load, such as SKILLS-INDEX.md, and keep it fresh
+    Index(Index),
     /// Measure how well search finds the right skills, on a labelled set
     Eval(Eval),
     /// Print the JSON Schema of a file
@@ -148,6 +152,35 @@ pub(super) enum SkillsCommand {
 pub(super) struct Check {
     #[command(flatten)]
     pub(super) setup: Setup,
+}
+
+/// Write the list of skills into a file that clients load, such as SKILLS-INDEX.md, and keep it fresh.
+#[derive(Debug, Clone, ClapArgs)]
+pub(super) struct Index {
+    /// A folder of skills instead of the config's; without --config no config is looked for (repeatable)
+    #[arg(long = "skills", value_name = "DIR")]
+    pub(super) skills: Vec<PathBuf>,
+    /// Where it stands; in a file that has other text between `<!-- gatekey:index start -->` and
+    /// `<!-- gatekey:index end -->`, each on a line of its own [default: the config's, else SKILLS-INDEX.md]
+    #[arg(long, value_name = "FILE")]
+    pub(super) output: Option<PathBuf>,
+    /// How long it may be, estimated [default: the config's, else 1000]
+    #[arg(long, value_name = "TOKENS", value_parser = budget)]
+    pub(super) budget: Option<usize>,
+    /// Stay, and write it again whenever it is another one
+    #[arg(long)]
+    pub(super) watch: bool,
+    /// Print it instead
+    #[arg(long, conflicts_with_all = ["output", "watch"])]
+    pub(super) stdout: bool,
+    #[command(flatten)]
+    pub(super) setup: Setup,
+}
+
+fn budget(given: &str) -> Result<usize, String> {
+    let is_within = |tokens: &usize| (INDEX_TOKENS_LEAST..=INDEX_TOKENS_MOST).contains(tokens);
+    let wrong = || format!("must be {INDEX_TOKENS_LEAST} to {INDEX_TOKENS_MOST}");
+    given.parse().ok().filter(is_within).ok_or_else(wrong)
 }
 
 /// Measure how well search finds the right skills, on a labelled set.

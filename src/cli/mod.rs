@@ -6,6 +6,8 @@ mod client;
 mod eval;
 mod eval_catalogue;
 mod exit;
+mod index;
+mod index_file;
 mod misc;
 mod output;
 mod proxy;

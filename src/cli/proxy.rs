@@ -5,6 +5,7 @@ use tokio::{sync::watch, task::JoinSet};
 use super::{
     args::Proxy,
     exit::{Exit, Failed},
+    index::keeper,
     output::note,
     setup::{Prepared, block_on, prepare},
     signals::Signals,
@@ -28,6 +29,7 @@ pub(super) fn run(args: &Proxy) -> Result<Exit, Failed> {
         let (options, limit_bytes) = (config.http.clone(), config.line_limit_bytes);
         let mut app = App::start(config, again)?;
         app.learn();
+        app.on_snapshots(keeper(principal.clone()));
         let is_news = |finding: &&Diagnostic| finding.is_error() && !findings.contains(finding);
         for finding in app.files().findings.iter().filter(is_news) {
             tracing::error!("{finding}");

@@ -8,7 +8,7 @@ use super::{
     args::{Args, Command},
     check, eval,
     exit::{Exit, Failed},
-    misc,
+    index, misc,
     output::Output,
     proxy, skills, tools,
 };
@@ -31,7 +31,11 @@ pub fn main() -> ExitCode {
     };
     let output = Output::new(&args.common);
     // Who looks at something by hand sees its findings anyway.
-    let usual = if matches!(args.command, Command::Proxy(_)) { "warn" } else { "error" };
+    let usual = match &args.command {
+        Command::Proxy(_) => "warn",
+        Command::Index(index) if index.watch => "warn",
+        _ => "error",
+    };
     output.init_log(args.common.log.as_deref().unwrap_or(usual));
     match run(&args, &output) {
         Ok(exit) => exit.into(),
@@ -48,6 +52,7 @@ fn run(args: &Args, output: &Output) -> Result<Exit, Failed> {
         Command::Tools(tools) => tools::run(tools, output),
         Command::Skills(skills) => skills::run(skills, output),
         Command::Check(check) => check::run(check, output),
+        Command::Index(index) => index::run(index, output),
         Command::Eval(eval) => eval::run(eval, output),
         Command::Schema { of } => misc::schema(*of, output),
         Command::Completions { shell } => misc::completions(*shell, output),

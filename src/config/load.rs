@@ -95,6 +95,8 @@ pub struct Config {
     pub http: Http,
     /// How skills and tools are found.
     pub search: Search,
+    /// The list of skills as a file.
+    pub index: Index,
     /// Callers with their roles.
     pub principals: PrincipalRoles,
     /// Who may use what.
@@ -110,6 +112,15 @@ pub struct Search {
     pub cache: Option<PathBuf>,
     /// What words count beside meaning.
     pub words_weight: f32,
+}
+
+/// The list of skills as a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Index {
+    /// Kept fresh while clients are served, where there is one.
+    pub file: Option<PathBuf>,
+    /// Estimated.
+    pub budget_tokens: usize,
 }
 
 /// What compares meanings.
@@ -298,6 +309,10 @@ impl Config {
                 cache: raw.search.cache.map(|path| folder.join(path)),
                 words_weight: raw.search.words_weight.unwrap_or(limits::WORDS_WEIGHT),
             },
+            index: Index {
+                file: raw.index.file.map(|path| folder.join(path)),
+                budget_tokens: raw.index.budget_tokens.unwrap_or(limits::INDEX_TOKENS),
+            },
             principals: raw.principals.into_iter().map(|(name, raw)| (name, raw.roles)).collect(),
             rules: raw.rules,
         }
@@ -347,8 +362,11 @@ impl Reader<'_> {
         for (index, path) in raw.skills.iter_mut().enumerate() {
             self.expand_own(path, &format!("/skills/{index}"));
         }
-        for (path, pointer) in [(&mut raw.search.encoder, "/search/encoder"), (&mut raw.search.cache, "/search/cache")]
-        {
+        for (path, pointer) in [
+            (&mut raw.search.encoder, "/search/encoder"),
+            (&mut raw.search.cache, "/search/cache"),
+            (&mut raw.index.file, "/index/file"),
+        ] {
             if let Some(path) = path {
                 self.expand_own(path, pointer);
             }

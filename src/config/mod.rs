@@ -7,7 +7,7 @@ mod resolve;
 mod variables;
 
 pub use load::{
-    Config, Encoder, Http, Loaded, PrincipalRoles, Search, Transport, Upstream, load_file, load_text, schema,
+    Config, Encoder, Http, Index, Loaded, PrincipalRoles, Search, Transport, Upstream, load_file, load_text, schema,
 };
 pub use raw::{BeyondTools, Exposure, Intent, Rule, Watch};
 pub use resolve::{ad_hoc, choose};

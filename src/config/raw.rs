@@ -60,6 +60,9 @@ pub(super) struct RawConfig {
     /// How skills and tools are found.
     #[serde(default)]
     pub(super) search: RawSearch,
+    /// The list of skills as a file that clients load.
+    #[serde(default)]
+    pub(super) index: RawIndex,
     /// Who there is (`--as NAME`).
     #[serde(default)]
     pub(super) principals: IndexMap<String, RawPrincipal>,
@@ -139,6 +142,18 @@ pub(super) struct RawSearch {
     /// What words count beside meaning. Default 1.
     #[schemars(range(min = 0, max = 100))]
     pub(super) words_weight: Option<f32>,
+}
+
+/// The list of skills as a file.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct RawIndex {
+    /// The file, relative to this one. `gatekey index` writes it, and `gatekey proxy` keeps it fresh. Where it has other
+    /// text, the list goes between the lines `<!-- gatekey:index start -->` and `<!-- gatekey:index end -->`. Default: none.
+    pub(super) file: Option<String>,
+    /// Its tokens, estimated. Default 1000.
+    #[schemars(range(min = 200, max = 100_000))]
+    pub(super) budget_tokens: Option<usize>,
 }
 
 /// One caller.

@@ -13,6 +13,7 @@ mod fuzz;
 mod gate;
 mod hidden;
 mod http;
+mod index;
 mod real;
 mod relay;
 mod reload;
