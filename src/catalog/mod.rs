@@ -3,11 +3,15 @@
 
 mod auto;
 mod finding;
+mod lint;
+mod lint_words;
 mod registry;
 mod snapshot;
 mod store;
+mod twins;
 
 pub use finding::semantic;
+pub use lint::{Lint, lint};
 pub use registry::{Registered, Registry, UpstreamTools};
 pub use snapshot::{CatalogSkill, Inputs, OpenSkills, Origin, Snapshot, UpstreamFacts};
 pub use store::SnapshotStore;

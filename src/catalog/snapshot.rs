@@ -296,7 +296,7 @@ fn from_disk(skill: &Skill, map: Option<&GatingMap>) -> CatalogSkill {
     CatalogSkill {
         name: skill.name.clone(),
         description: skill.description.clone(),
-        body: skill.body.clone(),
+        body: skill.body.to_string(),
         patterns: entries.unwrap_or_default().iter().map(|entry| entry.pattern.clone()).collect(),
         origin: Origin::Folder,
         is_hidden: skill.is_hidden,

@@ -138,6 +138,15 @@ pub(super) enum SkillsCommand {
         #[command(flatten)]
         setup: Setup,
     },
+    /// Tell authors why a skill will be missed: what its name, description and body lack; exit 1 on findings
+    Lint {
+        /// Folders of skills, or of one skill [default: those of the config]
+        #[arg(value_name = "DIR")]
+        folders: Vec<PathBuf>,
+        /// Config file whose skills are looked at where no folder is named [default: ./gatekey.toml, else the user's]
+        #[arg(long, value_name = "FILE", env = "GATEKEY_CONFIG")]
+        config: Option<PathBuf>,
+    },
     /// Show one skill: playbook, references, and the tools that it opens
     Show {
         /// Its name

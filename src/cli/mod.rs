@@ -8,6 +8,7 @@ mod eval_catalogue;
 mod exit;
 mod index;
 mod index_file;
+mod lint;
 mod misc;
 mod output;
 mod proxy;

@@ -106,7 +106,7 @@ pub(super) fn with_cache(config: &mut Config, environment: &Environment) {
 }
 
 /// `gatekey.toml` of the folder, else of the user.
-fn usual_config(environment: &Environment) -> Option<PathBuf> {
+pub(super) fn usual_config(environment: &Environment) -> Option<PathBuf> {
     let of_user = environment
         .value("XDG_CONFIG_HOME")
         .map(PathBuf::from)

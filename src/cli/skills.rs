@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::{
     args::{Setup, Skills, SkillsCommand},
     exit::{Exit, Failed},
+    lint,
     output::Output,
     setup::{block_on, prepare, start},
 };
@@ -17,6 +18,7 @@ pub(super) fn run(args: &Skills, output: &Output) -> Result<Exit, Failed> {
     let (name, setup) = match &args.command {
         SkillsCommand::List { setup } => (None, setup),
         SkillsCommand::Show { name, setup } => (Some(name), setup),
+        SkillsCommand::Lint { folders, config } => return lint::run(folders, config.as_deref(), output),
     };
     let (app_findings, snapshot, has_failed) = look(setup)?;
     let Some(name) = name else {

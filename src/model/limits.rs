@@ -162,12 +162,27 @@ pub const SKILL_FILES: usize = 512;
 pub const SKILL_TOTAL_BYTES: u64 = 16 << 20;
 /// Bytes of one reference that is read into a result.
 pub const REFERENCE_BYTES: u64 = 1 << 20;
-/// Folders below a skills folder (the client guide's limits).
+/// Folders below a skills folder (the client guide's advice is 4 to 6); backups in public collections reach 6.
 pub const SKILL_DEPTH: usize = 6;
-/// Folders looked at below one skills folder.
-pub const SKILL_FOLDERS: usize = 2_000;
+/// Folders looked at below one skills folder, lest somebody name `/`. The largest public collections have some 15,000
+/// skills, with their own folders for references and scripts some 60,000 folders.
+pub const SKILL_FOLDERS: usize = 200_000;
 /// Characters of a description (the standard's limit); longer ones are cut in the catalogue.
 pub const DESCRIPTION_CHARS: usize = 1_024;
+/// Characters of a description below which `skills lint` asks for more: a short sentence has some 40.
+pub const SHORT_DESCRIPTION_CHARS: usize = 40;
+/// Characters of a description within which it should say when to use the skill; some hosts show no more in their lists.
+pub const TRIGGER_CHARS: usize = 250;
+/// Characters of a body from which it should have headings: about a page.
+pub const HEADING_CHARS: usize = 2_000;
+/// Share of words in common from which two skills are nearly the same.
+pub const TWIN_SHARE: f64 = 0.6;
+/// Skills that one is compared with, of those that share one of its rarest words: of some thousand skills all of them.
+pub const TWIN_CANDIDATES: usize = 3_000;
+/// And after the first that is nearly the same: thousands made of one template are all alike.
+pub const TWINS_COMPARED: usize = 200;
+/// Characters of `compatibility` (the standard's limit).
+pub const COMPATIBILITY_CHARS: usize = 500;
 
 /// Longest exposed name: the strictest model API.
 pub const NAME_CHARS: usize = 64;

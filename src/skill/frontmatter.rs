@@ -147,7 +147,12 @@ fn with_quotes(yaml: &str) -> String {
         if !is_member || value.is_empty() || value.starts_with(['|', '>']) || read_yaml(line).is_ok() {
             return None;
         }
-        Some(format!("{key}: {}", Value::from(value)))
+        let mut text = Value::from(value).to_string();
+        // Valid in JSON, not in YAML, and seen in what was pasted.
+        for control in '\u{7f}'..='\u{9f}' {
+            text = text.replace(control, &format!("\\u{:04x}", u32::from(control)));
+        }
+        Some(format!("{key}: {text}"))
     };
     yaml.lines().map(|line| quoted(line).unwrap_or_else(|| line.to_owned()) + "\n").collect()
 }
@@ -192,6 +197,7 @@ mod tests {
             "[beta] first",
             "\"Quoted\" first",
             "%percent",
+            "pasted \u{80} and \u{7f}",
         ] {
             let text = format!("---\ndescription: {value}\nallowed-tools: a/b\n---\n");
             let document = parse(text.as_bytes()).unwrap();

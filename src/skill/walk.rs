@@ -54,8 +54,8 @@ impl SkillSet {
     pub fn read_again(&self, folders: &[PathBuf], now: SystemTime) -> Self {
         let mut set = Self::default();
         for folder in folders {
-            let mut walk = Walk { before: self, now, set: &mut set, seen: BTreeSet::new() };
-            if let Err(error) = walk.enter(folder, 0) {
+            let mut walk = Walk { before: self, now, set: &mut set, seen: BTreeSet::new(), most: SKILL_FOLDERS };
+            if let Err(error) = walk.enter(folder, None, 0) {
                 let finding = Diagnostic::error("skills-folder", format!("cannot be read: {error}")).at(whole(folder));
                 let hint = match walk.keep(folder, &error) {
                     0 => "no skill of it is there, and what they open stays closed",
@@ -65,6 +65,12 @@ impl SkillSet {
             }
         }
         set
+    }
+
+    /// The skills that count, each with the path by which its SKILL.md was reached.
+    pub fn reached(&self) -> impl Iterator<Item = (&Path, &Skill)> {
+        let known = self.files.iter().filter_map(|(file, known)| Some((file.as_path(), known.skill.as_ref()?)));
+        known.filter(|(_, skill)| self.skills.get(&skill.name).is_some_and(|first| first.file == skill.file))
     }
 
     /// Whether nobody could tell these skills from `other`.
@@ -86,52 +92,112 @@ fn whole(file: &Path) -> Place {
     Place { file: file.into(), ..Place::default() }
 }
 
+/// Whether a path is called SKILL.md, whatever its case.
+fn is_skill_file(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.eq_ignore_ascii_case("SKILL.md"))
+}
+
+/// What an entry of a folder is, or what the link leads to that it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    File,
+    Folder,
+    LinkedFolder,
+    /// A link to what is not there.
+    Nothing,
+}
+
 struct Walk<'a> {
     before: &'a SkillSet,
     now: SystemTime,
     set: &'a mut SkillSet,
     /// Folders that were entered, without links: circles end here.
     seen: BTreeSet<PathBuf>,
+    /// How many they may be.
+    most: usize,
 }
 
 impl Walk<'_> {
-    fn enter(&mut self, folder: &Path, depth: usize) -> io::Result<()> {
-        let real = fs::canonicalize(folder)?;
-        if depth > SKILL_DEPTH || !self.seen.insert(real.clone()) {
+    /// `real` is the folder without links in it, where that is known.
+    fn enter(&mut self, folder: &Path, real: Option<PathBuf>, depth: usize) -> io::Result<()> {
+        let real = real.map_or_else(|| fs::canonicalize(folder), Ok)?;
+        if self.seen.contains(&real) {
             return Ok(());
         }
-        if self.seen.len() > SKILL_FOLDERS {
-            if self.seen.len() == SKILL_FOLDERS + 1 {
-                let message = format!("more than {SKILL_FOLDERS} folders, the rest is not looked at");
+        if depth > SKILL_DEPTH {
+            self.note_depth(folder);
+            return Ok(());
+        }
+        self.seen.insert(real.clone());
+        if self.seen.len() > self.most {
+            if self.seen.len() == self.most + 1 {
+                let message = format!("more than {} folders, the rest is not looked at", self.most);
                 self.set.findings.push(Diagnostic::warning("skill-too-many", message).at(whole(folder)));
             }
             return Ok(());
         }
         self.set.folders.insert(folder.into());
-        let mut entries = Vec::new();
-        for entry in fs::read_dir(folder)?.flatten() {
-            if entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
-                self.set.links.insert(entry.path());
+        let entries = self.entries(folder)?;
+        if let Some((file, _)) = entries.iter().find(|(path, kind)| *kind == Kind::File && is_skill_file(path)) {
+            if let Some(known) = self.read(file, &real) {
+                self.add(file, known);
             }
-            entries.push(entry.path());
-        }
-        entries.sort();
-        let is_skill_file = |path: &&PathBuf| {
-            path.file_name().is_some_and(|name| name.eq_ignore_ascii_case("SKILL.md")) && path.is_file()
-        };
-        if let Some(file) = entries.iter().find(is_skill_file)
-            && let Some(known) = self.read(file, &real)
+        } else if let Some((file, _)) =
+            entries.iter().find(|(path, kind)| *kind == Kind::Nothing && is_skill_file(path))
         {
-            self.add(file, known);
+            let finding = Diagnostic::error("skill-link-dangling", "the link leads to nothing");
+            let finding = finding.at(whole(file)).hint("copy the file itself, or mend the link");
+            self.set.findings.push(finding);
         }
-        for entry in entries.iter().filter(|entry| entry.is_dir() && !is_noise(entry)) {
-            if let Err(error) = self.enter(entry, depth + 1) {
+        for (entry, kind) in entries.iter().filter(|(entry, _)| !is_noise(entry)) {
+            let real = match kind {
+                Kind::Folder => entry.file_name().map(|name| real.join(name)),
+                Kind::LinkedFolder => None,
+                Kind::File | Kind::Nothing => continue,
+            };
+            if let Err(error) = self.enter(entry, real, depth + 1) {
                 let finding = Diagnostic::warning("skills-folder", format!("cannot be read: {error}"));
                 self.set.findings.push(finding.at(whole(entry)));
                 self.keep(entry, &error);
             }
         }
         Ok(())
+    }
+
+    /// What is in a folder, by name; its links are kept in mind.
+    fn entries(&mut self, folder: &Path) -> io::Result<Vec<(PathBuf, Kind)>> {
+        let mut entries = Vec::new();
+        for entry in fs::read_dir(folder)?.flatten() {
+            let path = entry.path();
+            // The entry's own type costs nothing; only behind a link somebody must look.
+            let kind = match entry.file_type() {
+                Ok(kind) if kind.is_symlink() => {
+                    self.set.links.insert(path.clone());
+                    match fs::metadata(&path) {
+                        Ok(data) if data.is_dir() => Kind::LinkedFolder,
+                        Ok(data) if data.is_file() => Kind::File,
+                        Err(error) if error.kind() == io::ErrorKind::NotFound => Kind::Nothing,
+                        _ => continue,
+                    }
+                }
+                Ok(kind) if kind.is_dir() => Kind::Folder,
+                Ok(kind) if kind.is_file() => Kind::File,
+                _ => continue,
+            };
+            entries.push((path, kind));
+        }
+        entries.sort();
+        Ok(entries)
+    }
+
+    /// A skill that lies too deep is not loaded, but not without a word.
+    fn note_depth(&mut self, folder: &Path) {
+        let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        if let Some(file) = names.into_iter().find(|path| is_skill_file(path)) {
+            let message = format!("more than {SKILL_DEPTH} folders below the skills folder, so it is not read");
+            let finding = Diagnostic::warning("skill-too-deep", message).at(whole(&file));
+            self.set.findings.push(finding.hint("name a folder nearer to it in `skills`"));
+        }
     }
 
     /// Keeps what is known below a folder that cannot be read, unless it is gone; returns how many files that are.
@@ -250,6 +316,20 @@ mod tests {
         assert!(!mended.has_same_skills(&broken));
         fs::remove_file(&file).unwrap();
         assert!(mended.read_again(&folders, SystemTime::now()).skills.is_empty());
+    }
+
+    #[test]
+    fn folders_over_the_limit_are_not_looked_at_and_that_is_said_once() {
+        let root = tempfile::tempdir().unwrap();
+        for number in 0..9 {
+            write(&root.path().join(format!("s{number}/SKILL.md")), &text(&format!("s{number}"), "One of nine."));
+        }
+        let before = SkillSet::default();
+        let mut set = SkillSet::default();
+        let now = SystemTime::UNIX_EPOCH;
+        let mut walk = Walk { before: &before, now, set: &mut set, seen: BTreeSet::new(), most: 5 };
+        walk.enter(root.path(), None, 0).unwrap();
+        assert_eq!((set.skills.len(), set.findings.len(), set.findings[0].code), (4, 1, "skill-too-many"));
     }
 
     #[test]

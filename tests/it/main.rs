@@ -21,6 +21,7 @@ mod remote;
 mod reports;
 mod roundtrip;
 mod shop;
+mod skills;
 mod support;
 mod upstreams;
 mod verbatim;
