@@ -6,20 +6,14 @@ use super::{
     args::Check,
     exit::{Exit, Failed},
     output::Output,
-    setup::{block_on, prepare, start},
+    setup::{Looked, look, prepare},
 };
 use crate::model::diagnostic::{Diagnostic, Severity};
 
 pub(super) fn run(args: &Check, output: &Output) -> Result<Exit, Failed> {
     let prepared = prepare(&args.setup)?;
     let n_upstreams = prepared.config.upstreams.len();
-    let (mut findings, snapshot, has_failed) = block_on(async {
-        let app = start(prepared.config)?;
-        app.all_answered().await;
-        let found = (app.findings(), app.store.load(), app.has_failed_upstreams());
-        app.stop().await;
-        Ok::<_, Failed>(found)
-    })??;
+    let Looked { mut findings, snapshot, has_failed } = look(prepared.config)?;
     let has_invalid = prepared.findings.iter().chain(&findings).any(is_invalid);
     findings.extend(prepared.findings);
     findings.sort();

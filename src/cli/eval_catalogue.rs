@@ -12,7 +12,7 @@ use super::{
     args::{Eval, Setup},
     eval::read,
     exit::{Exit, Failed},
-    setup::{block_on, prepare, start, with_cache},
+    setup::{look, prepare, with_cache},
 };
 use crate::{
     catalog::{Snapshot, semantic},
@@ -79,7 +79,7 @@ impl Catalogue {
             return Ok(Self { names, kind: Kind::Servers(index, tools), semantic, words_weight });
         }
         let snapshot = if args.skills.is_empty() {
-            running(config)?
+            look(config)?.snapshot
         } else {
             config.skills.clone_from(&args.skills);
             config.upstreams.clear();
@@ -127,17 +127,6 @@ impl Catalogue {
             Kind::Servers(index, _) => index.search(query, &self.semantic, self.words_weight).unwrap_or_default(),
         }
     }
-}
-
-/// The skills of a config, with its upstreams' tools.
-fn running(config: Config) -> Result<Arc<Snapshot>, Failed> {
-    block_on(async {
-        let app = start(config)?;
-        app.all_answered().await;
-        let snapshot = app.store.load();
-        app.stop().await;
-        Ok(snapshot)
-    })?
 }
 
 /// Names, an index and the tools of each, in the order of the file.

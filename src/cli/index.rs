@@ -10,7 +10,7 @@ use super::{
     exit::{Exit, Failed},
     index_file::{IndexError, Outcome, put, whole},
     output::Output,
-    setup::{Prepared, block_on, config_file, prepare_from, start},
+    setup::{Looked, Prepared, block_on, config_file, look, prepare_from},
     signals::Signals,
 };
 use crate::{
@@ -65,13 +65,7 @@ fn prepared(args: &Index) -> Result<Prepared, Failed> {
 }
 
 fn once(args: &Index, prepared: Prepared, output: Output) -> Result<Exit, Failed> {
-    let (mut findings, snapshot, has_failed) = block_on(async {
-        let app = start(prepared.config)?;
-        app.all_answered().await;
-        let found = (app.findings(), app.store.load(), app.has_failed_upstreams());
-        app.stop().await;
-        Ok::<_, Failed>(found)
-    })??;
+    let Looked { mut findings, snapshot, has_failed } = look(prepared.config)?;
     findings.extend(prepared.findings);
     let written = Written::write(args, &snapshot, &prepared.principal, &findings)?;
     written.show(output, &findings);

@@ -1,6 +1,9 @@
 //! From `--config`, `--upstream` and `--as` to a checked config and a caller; and the runtime that commands run in.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use super::{
     args::Setup,
@@ -8,6 +11,7 @@ use super::{
 };
 use crate::{
     app::App,
+    catalog::Snapshot,
     config::{Config, Environment, Loaded, Rule, choose, load_file, load_text},
     model::{
         diagnostic::{Diagnostic, Place},
@@ -155,6 +159,26 @@ pub(super) fn start(config: Config) -> Result<App, Failed> {
     let app = App::start(config, None)?;
     app.pool.introduce(Era::Modern, "{}");
     Ok(app)
+}
+
+/// What upstreams offer, and all that was found about them.
+pub(super) struct Looked {
+    pub(super) findings: Vec<Diagnostic>,
+    pub(super) snapshot: Arc<Snapshot>,
+    /// Whether an upstream is down.
+    pub(super) has_failed: bool,
+}
+
+/// Starts the upstreams, waits until each has answered or failed, and ends them.
+pub(super) fn look(config: Config) -> Result<Looked, Failed> {
+    block_on(async {
+        let app = start(config)?;
+        app.all_answered().await;
+        let (findings, snapshot) = (app.findings(), app.store.load());
+        let looked = Looked { findings, snapshot, has_failed: app.has_failed_upstreams() };
+        app.stop().await;
+        Ok(looked)
+    })?
 }
 
 /// Runs a command's future on one thread: everything it does is waiting.

@@ -146,7 +146,11 @@ impl Finishing {
         if self.may_be_task {
             self.note_task(all);
         }
-        if !self.shows_use_of.is_empty() && member(all, "isError").is_none_or(|is_error| is_error.value != "true") {
+        // Neither a task that has just begun nor a question has content.
+        let has_succeeded = || {
+            member(all, "content").is_some() && member(all, "isError").is_none_or(|is_error| is_error.value != "true")
+        };
+        if !self.shows_use_of.is_empty() && has_succeeded() {
             self.gateway.experience.succeeded(&self.session.principal, &self.shows_use_of);
         }
         self.change_uris(all, edits);

@@ -222,6 +222,8 @@ pub const WORDS_WEIGHT: f32 = 1.0;
 pub const DESCRIBE_TOOLS: usize = 10;
 /// Closed tools that a search for tools names, with the skill that opens them.
 pub const CLOSED_HITS: usize = 3;
+/// Tools of a search that have no word of the query, only its meaning.
+pub const MEANT_TOOLS: usize = 3;
 /// Memory of a compiled regular expression, in bytes.
 pub const REGEX_BYTES: usize = 1 << 20;
 /// Bytes of a tool's schema shown with an argument error.

@@ -1,9 +1,11 @@
 //! An index over entries, immutable: found by words and, as far as an encoder knows them, by meaning.
 
+use std::sync::Arc;
+
 use super::{
     fuse,
     lexical::{Lexical, kinds},
-    semantic::{Detail, Passage, PassageId, Semantic},
+    semantic::{Detail, Encoded, Passage, PassageId, Semantic},
     text::{plain, spaced, words},
 };
 
@@ -35,8 +37,15 @@ pub struct Hit {
     pub words: f32,
     /// What its meaning says, where there is an encoder.
     pub meaning: Option<f32>,
+    /// See [`Hit::kinds`].
+    kinds: u8,
+}
+
+impl Hit {
     /// Kinds of texts that have words of the query.
-    pub kinds: Vec<&'static str>,
+    pub fn kinds(&self) -> Vec<&'static str> {
+        kinds(self.kinds).collect()
+    }
 }
 
 /// What entries were found by.
@@ -80,6 +89,9 @@ pub(super) const DETAILED_MOST: usize = 2_000;
 /// Words of a tool's name and description that stand for it.
 const TOOL_WORDS: usize = 9;
 
+/// What an entry is ahead of all others whose name was asked for: more than any prior.
+const NAMED: f32 = 1.0;
+
 /// An index; see the module.
 #[derive(Debug)]
 pub struct Index {
@@ -120,40 +132,46 @@ impl Index {
     /// The index is damaged.
     pub fn search(&self, query: &str, semantic: &Semantic, words_weight: f32) -> tantivy::Result<Found> {
         let words = self.lexical.search(query)?;
-        let (meaning, basis) = self.meaning(query, semantic);
-        let scores = match &meaning {
+        let is_off = semantic.is_off();
+        let known = if is_off { Vec::new() } else { semantic.known(self.passages(), self.detail()) };
+        let basis = match known.iter().all(Option::is_some) {
+            _ if is_off => Basis::Words,
+            false => Basis::Partly,
+            true => Basis::Both,
+        };
+        let meaning = self.meaning(query, semantic, &known);
+        let mut scores = match &meaning {
             Some(meaning) => fuse::fused(meaning, &words, words_weight),
             None => words.scores.clone(),
         };
+        // Who asks for a name means it.
+        let asked = spaced(query.trim()).to_lowercase();
+        if let Some(named) = self.names.iter().position(|name| *name == asked) {
+            scores[named] = NAMED + scores.iter().copied().fold(0.0, f32::max);
+        }
         let is_found = |position: &usize| meaning.is_some() || words.scores[*position] > 0.0;
         let hit = |position: usize| Hit {
             position,
             score: scores[position],
             words: words.scores[position],
             meaning: meaning.as_ref().map(|meaning| meaning.scores[position]),
-            kinds: kinds(words.kinds[position]).collect(),
+            kinds: words.kinds[position],
         };
         let mut hits: Vec<Hit> = (0..words.scores.len()).filter(is_found).map(hit).collect();
-        // Who asks for a name means it.
-        let asked = spaced(query.trim()).to_lowercase();
-        let is_named = |hit: &Hit| self.names[hit.position] == asked;
-        let by_score = |a: &Hit, b: &Hit| b.score.total_cmp(&a.score).then(a.position.cmp(&b.position));
-        hits.sort_by(|a, b| is_named(b).cmp(&is_named(a)).then_with(|| by_score(a, b)));
+        hits.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.position.cmp(&b.position)));
         let is_doubtful = meaning.is_some_and(|meaning| fuse::is_doubtful(&meaning, &words));
         Ok(Found { hits, basis, is_doubtful })
     }
 
     /// How like the entries are; `None` where nothing is known of any.
-    fn meaning(&self, query: &str, semantic: &Semantic) -> (Option<fuse::Meaning>, Basis) {
-        if semantic.is_off() {
-            return (None, Basis::Words);
-        }
-        let known = semantic.known(self.passages(), self.detail());
-        let basis = if known.iter().all(Option::is_some) { Basis::Both } else { Basis::Partly };
-        let is_any_known = known.iter().any(Option::is_some);
-        let Some(query) = is_any_known.then(|| semantic.query(query, self.detail())).flatten() else {
-            return (None, basis);
-        };
+    fn meaning<'a>(
+        &self,
+        query: &str,
+        semantic: &Semantic,
+        known: &'a [Option<Arc<Encoded>>],
+    ) -> Option<fuse::Meaning<'a>> {
+        known.iter().flatten().next()?;
+        let query = semantic.query(query, self.detail())?;
         let weights: Vec<f32> = query.rarities().iter().map(|rarity| fuse::weight(*rarity)).collect();
         let nothing = || vec![0.0; weights.len()];
         let likeness = known.iter().map(|encoded| {
@@ -162,10 +180,8 @@ impl Index {
             let about = about.unwrap_or_else(nothing);
             Some([about.clone(), body.unwrap_or(about)])
         });
-        let likeness: Vec<_> = likeness.collect();
-        let directions =
-            known.into_iter().map(|encoded| encoded.map_or_else(Vec::new, |known| known.direction.clone()));
-        (Some(fuse::meaning(&weights, &likeness, directions.collect())), basis)
+        let directions = known.iter().map(|encoded| encoded.as_deref().map(|encoded| encoded.direction.as_slice()));
+        Some(fuse::meaning(&weights, &likeness.collect::<Vec<_>>(), directions.collect()))
     }
 
     fn detail(&self) -> Detail {
@@ -213,7 +229,9 @@ mod tests {
         assert_eq!(found(&index, "nothing of it"), [0_usize; 0]);
         let named =
             Index::build([entry("wiper", "Wipe refunds.", "refunds"), entry("get-refunds", "Money.", "")]).unwrap();
-        assert_eq!(found(&named, "Get refunds"), [1, 0], "a name that is asked for comes first");
+        let hits = named.search("Get refunds", &Semantic::off(), 1.0).unwrap().hits;
+        assert_eq!((hits[0].position, hits[1].position), (1, 0), "a name that is asked for comes first");
+        assert!(hits[0].score >= hits[1].score + 1.0, "whatever was of use before");
     }
 
     #[test]

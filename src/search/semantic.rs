@@ -137,8 +137,9 @@ impl Semantic {
     /// Makes the passages known that are not yet, from the cache or by the encoder (some 60 ms each), as long as
     /// `is_wanted`.
     pub(super) fn learn(&self, passages: &[(PassageId, Passage)], detail: Detail, is_wanted: impl Fn() -> bool) {
-        let is_new = |passage: &&(PassageId, Passage)| !self.knows(passage.0, detail);
-        let new: Vec<&(PassageId, Passage)> = passages.iter().filter(is_new).collect();
+        let known = self.known(passages.iter().map(|(id, _)| *id), detail);
+        let new = passages.iter().zip(known).filter(|(_, known)| known.is_none());
+        let new: Vec<&(PassageId, Passage)> = new.map(|(passage, _)| passage).collect();
         let Some(encoder) = (!new.is_empty()).then(|| self.encoder()).flatten() else { return };
         let folder = self.folder.as_ref().map(|folder| folder.join(cache_name(encoder, detail)));
         let read = |id: PassageId| folder.as_ref().and_then(|folder| read(&folder.join(file_name(id))));
@@ -188,10 +189,6 @@ impl Semantic {
     /// Forgets all but these.
     pub fn keep_only(&self, ids: &HashSet<PassageId>) {
         self.known.write().unwrap_or_else(PoisonError::into_inner).retain(|(id, _), _| ids.contains(id));
-    }
-
-    fn knows(&self, id: PassageId, detail: Detail) -> bool {
-        self.known.read().unwrap_or_else(PoisonError::into_inner).contains_key(&(id, detail))
     }
 
     fn keep(&self, id: PassageId, detail: Detail, texts: [Vectors; 2]) {

@@ -91,7 +91,7 @@ fn shown(request: &Request<'_>, (hit, skill, prior): (&Hit, &CatalogSkill, f32),
     });
     if has_why {
         shown["why"] = json!({
-            "fields": hit.kinds,
+            "fields": hit.kinds(),
             "words": rounded(hit.words),
             "meaning": hit.meaning.map(rounded),
             "use": rounded(prior),

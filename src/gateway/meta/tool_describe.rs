@@ -19,7 +19,7 @@ use crate::{
         params::Params,
     },
     model::{
-        limits::{CLOSED_HITS, DESCRIBE_TOOLS, REGEX_BYTES},
+        limits::{CLOSED_HITS, DESCRIBE_TOOLS, MEANT_TOOLS, REGEX_BYTES},
         name::SkillName,
     },
     search::Hit,
@@ -129,7 +129,7 @@ fn best(
     }
     let all = gateway.find(request, What::Tools, query)?;
     // Every tool means something; without a word of the query only the likest are of interest.
-    let is_near = |(rank, hit): &(usize, &Hit)| hit.words > 0.0 || (*rank < CLOSED_HITS && !all.is_doubtful);
+    let is_near = |(rank, hit): &(usize, &Hit)| hit.words > 0.0 || (*rank < MEANT_TOOLS && !all.is_doubtful);
     let hits = all.hits.iter().enumerate().filter(is_near).map(|(_, hit)| hit.position).filter(is_known);
     let (found, closed): (Vec<usize>, Vec<usize>) = hits.partition(is_open);
     Some((found, openable(request, closed)))
