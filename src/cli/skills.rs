@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use super::{
-    args::{Setup, Skills, SkillsCommand},
+    args::{Skills, SkillsCommand},
     exit::{Exit, Failed},
     lint,
     output::Output,
-    setup::{block_on, prepare, start},
+    setup::{Looked, Prepared, look, prepare},
 };
 use crate::{
     catalog::{CatalogSkill, Snapshot},
@@ -20,15 +20,17 @@ pub(super) fn run(args: &Skills, output: &Output) -> Result<Exit, Failed> {
         SkillsCommand::Show { name, setup } => (Some(name), setup),
         SkillsCommand::Lint { folders, config } => return lint::run(folders, config.as_deref(), output),
     };
-    let (app_findings, snapshot, has_failed) = look(setup)?;
+    let Prepared { config, mut findings, .. } = prepare(setup)?;
+    let Looked { findings: of_running, snapshot, has_failed } = look(config)?;
+    findings.extend(of_running);
     let Some(name) = name else {
         if output.is_json {
             let data: Vec<Value> = snapshot.skills.values().map(|skill| summary(&snapshot, skill)).collect();
-            output.envelope("skills.list", &json!(data), &app_findings);
+            output.envelope("skills.list", &json!(data), &findings);
         } else {
             let rows: Vec<Vec<String>> = snapshot.skills.values().map(|skill| row(&snapshot, skill)).collect();
             output.table(&["skill", "opens", "origin", "what"], &rows);
-            output.findings(&app_findings);
+            output.findings(&findings);
         }
         return Ok(if has_failed { Exit::Upstream } else { Exit::Done });
     };
@@ -55,21 +57,6 @@ pub(super) fn run(args: &Skills, output: &Output) -> Result<Exit, Failed> {
         }
     }
     Ok(Exit::Done)
-}
-
-type Look = (Vec<crate::model::diagnostic::Diagnostic>, std::sync::Arc<Snapshot>, bool);
-
-fn look(setup: &Setup) -> Result<Look, Failed> {
-    let prepared = prepare(setup)?;
-    block_on(async {
-        let app = start(prepared.config)?;
-        app.all_answered().await;
-        let mut findings = prepared.findings;
-        findings.extend(app.findings());
-        let look = (findings, app.store.load(), app.has_failed_upstreams());
-        app.stop().await;
-        Ok(look)
-    })?
 }
 
 fn row(snapshot: &Snapshot, skill: &CatalogSkill) -> Vec<String> {

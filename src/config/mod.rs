@@ -1,14 +1,15 @@
 //! Floor 1, the configuration: from a raw file to a checked [`Config`], with all findings at once. Must not know what the
-//! gate makes of it. Read `load` first.
+//! gate makes of it. Read `config` first, then `load`.
 
+#[expect(clippy::module_inception, reason = "the folder is named after what it is about, the file after its type")]
+mod config;
 mod load;
 mod raw;
 mod resolve;
 mod variables;
 
-pub use load::{
-    Config, Encoder, Http, Index, Loaded, PrincipalRoles, Search, Transport, Upstream, load_file, load_text, schema,
-};
+pub use config::{Config, Encoder, Http, Index, PrincipalRoles, Search, Transport, Upstream};
+pub use load::{Loaded, load_file, load_text, schema};
 pub use raw::{BeyondTools, Exposure, Intent, Rule, Watch};
 pub use resolve::{ad_hoc, choose};
 pub use variables::Environment;

@@ -1,7 +1,8 @@
 //! What `--upstream X` means: a name in the config, a URL, a command line, or a program on PATH, in this order.
 
 use super::{
-    load::{Config, Transport, Upstream, is_usual},
+    config::{Config, Transport, Upstream},
+    load::is_usual,
     variables::Environment,
 };
 use crate::model::{

@@ -1,0 +1,205 @@
+//! A checked [`Config`], what it has where a file says nothing, and what of it cannot change while clients are served. Must not
+//! know how files are read.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use indexmap::IndexMap;
+
+use super::raw::{BeyondTools, Exposure, Intent, RawConfig, Rule, Watch};
+use crate::model::{
+    limits,
+    name::UpstreamName,
+    program::{Endpoint, Program},
+};
+
+/// A checked configuration.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// In order of precedence.
+    pub upstreams: Vec<Upstream>,
+    /// Names of the file's upstreams that are disabled or not chosen.
+    pub left_out: Vec<UpstreamName>,
+    /// Gating maps.
+    pub maps: Vec<PathBuf>,
+    /// Folders with skills.
+    pub skills: Vec<PathBuf>,
+    /// How opened tools are reached.
+    pub exposure: Exposure,
+    /// Whether calls carry an `intent`.
+    pub intent: Intent,
+    /// Of the catalogue, estimated.
+    pub catalog_budget_tokens: usize,
+    /// By which a legacy session's list may grow, estimated.
+    pub list_budget_tokens: usize,
+    /// How long the first list waits for upstreams.
+    pub start_wait: Duration,
+    /// Longest message.
+    pub line_limit_bytes: usize,
+    /// Of the keys; random where there is none.
+    pub key_secret: Option<String>,
+    /// Whether forbidden tools are answered as unknown ones.
+    pub is_concealing: bool,
+    /// Whether every tool is open and listed.
+    pub is_pass_through: bool,
+    /// Whether resources, prompts and the like of upstreams can be used of which no tool is open.
+    pub beyond_tools: BeyondTools,
+    /// How changes of files are noticed.
+    pub watch: Watch,
+    /// How clients are served over HTTP.
+    pub http: Http,
+    /// How skills and tools are found.
+    pub search: Search,
+    /// The list of skills as a file.
+    pub index: Index,
+    /// Callers with their roles.
+    pub principals: PrincipalRoles,
+    /// Who may use what.
+    pub rules: Vec<Rule>,
+}
+
+/// How skills and tools are found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Search {
+    /// What compares meanings.
+    pub encoder: Encoder,
+    /// Folder of the encoder's vectors.
+    pub cache: Option<PathBuf>,
+    /// What words count beside meaning.
+    pub words_weight: f32,
+}
+
+/// The list of skills as a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Index {
+    /// Kept fresh while clients are served, where there is one.
+    pub file: Option<PathBuf>,
+    /// Estimated.
+    pub budget_tokens: usize,
+}
+
+/// What compares meanings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Encoder {
+    /// The one within the program.
+    Embedded,
+    /// Nothing: search goes by words.
+    Off,
+    /// A GGUF file.
+    File(PathBuf),
+}
+
+/// What the front over HTTP lets pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Http {
+    /// Hosts besides this machine's own names; `*` is any.
+    pub hosts: Vec<String>,
+    /// Origins besides pages of this machine.
+    pub origins: Vec<String>,
+    /// Sessions of the older era at once.
+    pub sessions: usize,
+    /// A session that is not used for this long ends.
+    pub session_idle: Duration,
+}
+
+/// Callers with their roles.
+pub type PrincipalRoles = IndexMap<String, Vec<String>>;
+
+/// One server of a config.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Upstream {
+    /// As the config calls it.
+    pub name: UpstreamName,
+    /// How it is reached, or why it cannot be.
+    pub transport: Result<Transport, String>,
+    /// Put before its tools' names.
+    pub prefix: String,
+    /// Wait for its handshake.
+    pub handshake: Duration,
+    /// A call without answer or progress.
+    pub call_idle: Duration,
+    /// A call as a whole.
+    pub call_total: Duration,
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Transport {
+    /// As a child process.
+    Stdio(Program),
+    /// Over Streamable HTTP.
+    Http(Endpoint),
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self::checked(RawConfig::default(), Vec::new(), Path::new(""))
+    }
+}
+
+impl Config {
+    /// Fills in what the file leaves out; paths start at `folder`.
+    pub(super) fn checked(raw: RawConfig, upstreams: Vec<Upstream>, folder: &Path) -> Self {
+        let in_folder = |paths: Vec<String>| paths.into_iter().map(|path| folder.join(path)).collect();
+        Self {
+            upstreams,
+            left_out: Vec::new(),
+            maps: in_folder(raw.maps),
+            skills: in_folder(raw.skills),
+            exposure: raw.exposure,
+            intent: raw.intent,
+            catalog_budget_tokens: raw.catalog_budget_tokens.unwrap_or(limits::CATALOG_TOKENS),
+            list_budget_tokens: raw.list_budget_tokens.unwrap_or(limits::LIST_TOKENS),
+            start_wait: raw.start_wait_ms.map_or(limits::START_WAIT, Duration::from_millis),
+            line_limit_bytes: raw.line_limit_bytes.unwrap_or(limits::LINE_BYTES),
+            key_secret: raw.key_secret,
+            is_concealing: raw.conceal,
+            is_pass_through: raw.pass_through,
+            beyond_tools: raw.beyond_tools,
+            watch: raw.watch,
+            http: Http {
+                hosts: raw.http.allowed_hosts,
+                origins: raw.http.allowed_origins,
+                sessions: raw.http.sessions.unwrap_or(limits::SESSIONS),
+                session_idle: raw.http.session_idle_s.map_or(limits::SESSION_IDLE, Duration::from_secs),
+            },
+            search: Search {
+                encoder: match raw.search.encoder.as_deref() {
+                    None | Some("embedded") => Encoder::Embedded,
+                    Some("off") => Encoder::Off,
+                    Some(file) => Encoder::File(folder.join(file)),
+                },
+                cache: raw.search.cache.map(|path| folder.join(path)),
+                words_weight: raw.search.words_weight.unwrap_or(limits::WORDS_WEIGHT),
+            },
+            index: Index {
+                file: raw.index.file.map(|path| folder.join(path)),
+                budget_tokens: raw.index.budget_tokens.unwrap_or(limits::INDEX_TOKENS),
+            },
+            principals: raw.principals.into_iter().map(|(name, raw)| (name, raw.roles)).collect(),
+            rules: raw.rules,
+        }
+    }
+
+    /// Takes over from the config `running` what cannot be changed while clients are served; returns the names of those
+    /// members that differ.
+    pub fn keep_fixed(&mut self, running: &Self) -> Vec<&'static str> {
+        fn keep<T: PartialEq + Clone>(new: &mut T, old: &T) -> bool {
+            let is_other = new != old;
+            new.clone_from(old);
+            is_other
+        }
+        let fixed = [
+            ("key-secret", keep(&mut self.key_secret, &running.key_secret)),
+            ("line-limit-bytes", keep(&mut self.line_limit_bytes, &running.line_limit_bytes)),
+            ("start-wait-ms", keep(&mut self.start_wait, &running.start_wait)),
+            ("watch", keep(&mut self.watch, &running.watch)),
+            ("http", keep(&mut self.http, &running.http)),
+            ("search.encoder", keep(&mut self.search.encoder, &running.search.encoder)),
+            ("search.cache", keep(&mut self.search.cache, &running.search.cache)),
+        ];
+        fixed.into_iter().filter(|(_, is_other)| *is_other).map(|(name, _)| name).collect()
+    }
+}
