@@ -1,8 +1,10 @@
 //! Finding by words: an index over entries, in memory, immutable, and BM25 over their texts, each kind with its weight.
 
+use std::sync::Arc;
+
 use tantivy::{
-    DocId, DocSet as _, Index as Tantivy, IndexReader, ReloadPolicy, TERMINATED, TantivyDocument, Term,
-    postings::Postings as _,
+    Index as Tantivy, IndexReader, InvertedIndexReader, ReloadPolicy, SegmentReader, TantivyDocument, Term,
+    fieldnorm::FieldNormReader,
     schema::{Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions},
     tokenizer::{Language, TextAnalyzer, TokenizerManager, WhitespaceTokenizer},
 };
@@ -25,13 +27,11 @@ const KINDS: [(&str, f32, f32); 7] = [
 ];
 /// How soon more of the same word counts no more (k1).
 const SATURATION: f32 = 1.2;
-/// What a common word counts beside others, and a pair of words beside its words.
-const COMMON: f32 = 0.1;
-/// See [`COMMON`].
+/// What a pair of words counts beside its words.
 const PAIR: f32 = 0.5;
 /// What a part of a word counts beside whole words.
 const PART: f32 = 0.25;
-/// Memory for building, in bytes; a segment that needs more is built all the same.
+/// Memory that building starts with, in bytes; it takes more where it needs to.
 const BUILD_BYTES: usize = 15_000_000;
 /// Characters of a body that count; what a skill is about stands at its beginning.
 const BODY_CHARS: usize = 6_000;
@@ -51,12 +51,50 @@ pub(super) struct Words {
 
 /// An index; see the module.
 pub(super) struct Lexical {
-    reader: IndexReader,
-    fields: [Field; KINDS.len()],
+    n_entries: usize,
+    /// In the order of [`KINDS`]; none where there are no entries.
+    kinds: Vec<Kind>,
     /// Those of the entries, besides English.
     languages: Vec<Language>,
     /// Whether words are also found by their parts: most of the work, and in a large catalogue every part is everywhere.
     has_parts: bool,
+}
+
+/// One kind of texts of all entries.
+struct Kind {
+    field: Field,
+    inverted: Arc<InvertedIndexReader>,
+    lengths: FieldNormReader,
+    /// What a word's frequency counts in a text of each length, by the length's byte in `lengths`.
+    shares: [f32; 256],
+}
+
+impl Kind {
+    fn read(segment: &SegmentReader, field: Field, (_, weight, b): (&str, f32, f32)) -> tantivy::Result<Self> {
+        let (inverted, lengths) = (segment.inverted_index(field)?, segment.get_fieldnorms_reader(field)?);
+        let mean_length = inverted.total_num_tokens() as f32 / segment.max_doc() as f32;
+        let shares = std::array::from_fn(|byte| {
+            let length = FieldNormReader::id_to_fieldnorm(u8::try_from(byte).unwrap_or(u8::MAX)) as f32;
+            weight / (1.0 - b + b * length / mean_length.max(f32::MIN_POSITIVE))
+        });
+        Ok(Self { field, inverted, lengths, shares })
+    }
+
+    /// Calls `take` with each entry that has `term`, and what that counts.
+    fn each(&self, term: &str, mut take: impl FnMut(usize, f32)) -> tantivy::Result<()> {
+        let term = Term::from_field_text(self.field, term);
+        let Some(mut postings) = self.inverted.read_block_postings(&term, IndexRecordOption::WithFreqs)? else {
+            return Ok(());
+        };
+        while !postings.docs().is_empty() {
+            for (entry, frequency) in postings.docs().iter().zip(postings.freqs()) {
+                let share = self.shares[usize::from(self.lengths.fieldnorm_id(*entry))];
+                take(*entry as usize, *frequency as f32 * share);
+            }
+            postings.advance();
+        }
+        Ok(())
+    }
 }
 
 impl std::fmt::Debug for Lexical {
@@ -106,8 +144,15 @@ impl Lexical {
             document.add_text(of_pairs, pairs.join(" "));
             writer.add_document(document)?;
         }
-        let reader = writer.finalize()?.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
-        Ok(Self { reader, fields, languages, has_parts })
+        let reader: IndexReader = writer.finalize()?.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
+        // Built in one piece; nothing at all where there are no entries.
+        let mut kinds = Vec::new();
+        for segment in reader.searcher().segment_readers() {
+            for (field, kind) in fields.into_iter().zip(KINDS) {
+                kinds.push(Kind::read(segment, field, kind)?);
+            }
+        }
+        Ok(Self { n_entries: entries.len(), kinds, languages, has_parts })
     }
 
     /// Looks for the words of `query` in all entries.
@@ -118,60 +163,38 @@ impl Lexical {
     /// # Errors
     /// The index is damaged.
     pub(super) fn search(&self, query: &str) -> tantivy::Result<Words> {
-        let mut terms = Analyzer::default().terms(query);
-        let own = self.languages.iter().flat_map(|language| own_stems(query, *language));
-        let of_words = parts(&terms).filter(|_| self.has_parts);
-        let more: Vec<String> = neighbours(&terms).chain(of_words).chain(own).collect();
-        terms.extend(more);
-        terms.sort();
-        terms.dedup();
-        let searcher = self.reader.searcher();
-        // Built in one piece; nothing at all where there are no entries.
-        let Some(segment) = searcher.segment_readers().first() else { return Ok(Words::default()) };
-        let n_entries = segment.max_doc();
-        let mut words =
-            Words { scores: vec![0.0; n_entries as usize], kinds: vec![0; n_entries as usize], ..Words::default() };
-        // Whoever has nothing but common words of a query that has others is no hit.
-        let says_something = |term: &String| !is_common(term) && !is_pair(term) && !is_part(term) && !is_own_stem(term);
-        let mut is_hit = vec![!terms.iter().any(says_something); n_entries as usize];
-        let mut weighted = vec![0.0_f32; n_entries as usize];
-        let mut known = 0.0;
-        for term in &terms {
-            let mut having: Vec<DocId> = Vec::new();
-            for (kind, (field, (_, weight, b))) in self.fields.iter().zip(KINDS).enumerate() {
-                let inverted = segment.inverted_index(*field)?;
-                let lengths = segment.get_fieldnorms_reader(*field)?;
-                let mean_length = inverted.total_num_tokens() as f32 / n_entries.max(1) as f32;
-                let term = Term::from_field_text(*field, term);
-                let Some(mut postings) = inverted.read_postings(&term, IndexRecordOption::WithFreqs)? else { continue };
-                while postings.doc() != TERMINATED {
-                    let entry = postings.doc();
-                    let length = lengths.fieldnorm(entry) as f32 / mean_length.max(f32::MIN_POSITIVE);
-                    let frequency = postings.term_freq() as f32 / (1.0 - b + b * length);
-                    if weighted[entry as usize] == 0.0 {
+        let n = self.n_entries;
+        let mut words = Words { scores: vec![0.0; n], kinds: vec![0; n], ..Words::default() };
+        let (mut is_hit, mut weighted, mut known) = (vec![false; n], vec![0.0_f32; n], 0.0);
+        let mut having = Vec::new();
+        for term in self.terms(query) {
+            for (kind, texts) in self.kinds.iter().enumerate() {
+                texts.each(&term, |entry, counts| {
+                    if weighted[entry] == 0.0 {
                         having.push(entry);
                     }
-                    weighted[entry as usize] += weight * frequency;
-                    words.kinds[entry as usize] |= 1 << kind;
-                    postings.advance();
-                }
+                    weighted[entry] += counts;
+                    words.kinds[entry] |= 1 << kind;
+                })?;
             }
-            let (n_all, n_having) = (n_entries as f32, having.len() as f32);
-            let share = match term {
-                term if is_part(term) => PART,
-                term if is_pair(term) => PAIR,
-                term if is_common(term) => COMMON,
-                _ => 1.0,
+            let share = if is_part(&term) {
+                PART
+            } else if is_pair(&term) {
+                PAIR
+            } else {
+                1.0
             };
+            let (n_all, n_having) = (n as f32, having.len() as f32);
             let rarity = share * (1.0 + (n_all - n_having + 0.5) / (n_having + 0.5)).ln();
-            if !is_pair(term) && !is_part(term) && !is_own_stem(term) {
+            if !is_pair(&term) && !is_part(&term) && !is_own_stem(&term) {
                 words.most += rarity;
                 known += if having.is_empty() { 0.0 } else { rarity };
             }
-            for entry in having {
-                let frequency = std::mem::take(&mut weighted[entry as usize]);
-                words.scores[entry as usize] += rarity * frequency / (SATURATION + frequency);
-                is_hit[entry as usize] |= !is_common(term) && !is_part(term);
+            for entry in having.drain(..) {
+                let frequency = std::mem::take(&mut weighted[entry]);
+                words.scores[entry] += rarity * frequency / (SATURATION + frequency);
+                // Whoever has nothing but parts of words is no hit.
+                is_hit[entry] |= !is_part(&term);
             }
         }
         for (score, is_hit) in words.scores.iter_mut().zip(is_hit) {
@@ -179,6 +202,22 @@ impl Lexical {
         }
         words.known = if words.most > 0.0 { known / words.most } else { 0.0 };
         Ok(words)
+    }
+
+    /// What is looked for, sorted: common words only where there are no others.
+    fn terms(&self, query: &str) -> Vec<String> {
+        let words = Analyzer::default().terms(query);
+        let pairs: Vec<String> = neighbours(&words).collect();
+        let telling: Vec<String> = words.iter().filter(|word| !is_common(word)).cloned().collect();
+        let mut terms = if telling.is_empty() { words } else { telling };
+        if self.has_parts {
+            terms.extend(parts(&terms).collect::<Vec<_>>());
+        }
+        terms.extend(pairs);
+        terms.extend(self.languages.iter().flat_map(|language| own_stems(query, *language)));
+        terms.sort();
+        terms.dedup();
+        terms
     }
 }
 
