@@ -3,11 +3,13 @@
 //! are. Needs no network and no other files. Where the weights come from: `model/README.md`.
 //!
 //! In the order of the data: `gguf` finds things in the file, `tokens` makes a text to numbers of word pieces, `bert` passes
-//! them through the layers, of which `q4` does the products with weights and `math` the rest.
+//! them through the layers, of which `q4` does the products with weights and `math` the rest, and `vectors` is what comes of
+//! it, compared by `products`.
 
 mod bert;
 mod gguf;
 mod math;
+mod products;
 mod q4;
 mod tokens;
 mod vectors;

@@ -1,6 +1,10 @@
 //! What a text is to the search: a vector for each of its word pieces, in 8-bit numbers, and how two texts compare.
 #![allow(unsafe_code, reason = "a function compiled for AVX2 is entered, after the processor was asked")]
 
+#[cfg(target_arch = "x86_64")]
+use crate::products::avx2;
+use crate::products::{TOGETHER, products};
+
 /// Vectors of a text's word pieces, in their order, each of length 1.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Vectors {
@@ -69,29 +73,38 @@ impl Vectors {
             return None;
         }
         #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") {
+        if n_dimensions.is_multiple_of(avx2::WIDTH) && is_x86_feature_detected!("avx2") {
             // SAFETY: the processor has what the function is compiled for.
             return Some(unsafe { self.likeness_avx2(passage, n_dimensions) });
         }
-        Some(self.likeness_plain(passage, n_dimensions))
+        Some(self.likeness_with(passage, n_dimensions, products))
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     fn likeness_avx2(&self, passage: &Self, n_dimensions: usize) -> Vec<f32> {
-        self.likeness_plain(passage, n_dimensions)
+        self.likeness_with(passage, n_dimensions, |own, theirs| avx2::products(own, theirs))
     }
 
     #[inline(always)]
-    fn likeness_plain(&self, passage: &Self, n_dimensions: usize) -> Vec<f32> {
-        let mut best = vec![-1.0_f32; self.steps.len()];
-        for (theirs, their_step) in passage.numbers.chunks_exact(n_dimensions).zip(&passage.steps) {
-            for ((own, own_step), best) in self.numbers.chunks_exact(n_dimensions).zip(&self.steps).zip(&mut best) {
-                let product = product(own, theirs) as f32 * own_step * their_step;
-                *best = if product > *best { product } else { *best };
+    fn likeness_with(
+        &self,
+        passage: &Self,
+        n_dimensions: usize,
+        products: impl Fn(&[i16], &[i8]) -> [i32; TOGETHER],
+    ) -> Vec<f32> {
+        let n_padded = self.steps.len().next_multiple_of(TOGETHER);
+        let mut own: Vec<i16> = self.numbers.iter().map(|number| i16::from(*number)).collect();
+        own.resize(n_padded * n_dimensions, 0);
+        let mut best = vec![f32::MIN; n_padded];
+        for (theirs, step) in passage.numbers.chunks_exact(n_dimensions).zip(&passage.steps) {
+            for (own, best) in own.chunks_exact(TOGETHER * n_dimensions).zip(best.chunks_exact_mut(TOGETHER)) {
+                for (best, product) in best.iter_mut().zip(products(own, theirs)) {
+                    *best = best.max(product as f32 * step);
+                }
             }
         }
-        best
+        best.iter().zip(&self.steps).map(|(best, step)| best * step).collect()
     }
 
     /// As bytes, for files: the numbers of pieces and of dimensions, then everything little-endian.
@@ -116,15 +129,6 @@ impl Vectors {
         let numbers = numbers.iter().map(|number| number.cast_signed()).collect();
         is_whole.then_some(Self { rarities, steps, numbers })
     }
-}
-
-#[inline(always)]
-fn product(a: &[i8], b: &[i8]) -> i32 {
-    let mut sum = 0;
-    for (a, b) in a.iter().zip(b) {
-        sum += i32::from(*a) * i32::from(*b);
-    }
-    sum
 }
 
 #[cfg(test)]

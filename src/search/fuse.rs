@@ -106,17 +106,24 @@ fn likes(scores: &[f32], directions: &[Option<&[f32]>]) -> Vec<f32> {
         common.iter_mut().zip(direction).for_each(|(common, number)| *common += number / n_known);
     }
     let own =
-        |direction: &[f32]| of_length_1(direction.iter().zip(&common).map(|(own, common)| own - common).collect());
+        |direction: &[f32]| -> Vec<f32> { direction.iter().zip(&common).map(|(own, common)| own - common).collect() };
     let mut best: Vec<(usize, &[f32])> = known().collect();
-    best.sort_by(|a, b| scores[b.0].total_cmp(&scores[a.0]));
-    best.truncate(LIKED);
-    let highest = best.first().map_or(0.0, |(position, _)| scores[*position]);
+    let by_score = |a: &(usize, &[f32]), b: &(usize, &[f32])| scores[b.0].total_cmp(&scores[a.0]).then(a.0.cmp(&b.0));
+    if best.len() > LIKED {
+        best.select_nth_unstable_by(LIKED, by_score);
+        best.truncate(LIKED);
+    }
+    let highest = best.iter().map(|(position, _)| scores[*position]).fold(f32::MIN, f32::max);
     let mut meant = vec![0.0; common.len()];
     for (position, direction) in best {
-        let share = (scores[position] - highest).exp();
-        meant.iter_mut().zip(own(direction)).for_each(|(meant, number)| *meant += share * number);
+        let own = own(direction);
+        let share = (scores[position] - highest).exp() / length(&own);
+        meant.iter_mut().zip(own).for_each(|(meant, number)| *meant += share * number);
     }
-    let like = |direction: &[f32]| own(direction).iter().zip(&meant).map(|(own, meant)| own * meant).sum();
+    let like = |direction: &[f32]| {
+        let own = own(direction);
+        product(&own, &meant) / length(&own)
+    };
     directions.iter().map(|direction| direction.map_or(0.0, like)).collect()
 }
 
@@ -128,9 +135,25 @@ fn standard(scores: &[f32]) -> Vec<f32> {
     scores.iter().map(|score| (score - mean) / deviation.max(1e-6)).collect()
 }
 
+/// The sum of products, eight at once: in one sum each would wait for the one before.
+fn product(a: &[f32], b: &[f32]) -> f32 {
+    let mut sums = [0.0; 8];
+    for (a, b) in a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0) {
+        for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
+            *sum += a * b;
+        }
+    }
+    let rest = a.as_chunks::<8>().1.iter().zip(b.as_chunks::<8>().1).map(|(a, b)| a * b);
+    sums.into_iter().chain(rest).sum()
+}
+
+fn length(vector: &[f32]) -> f32 {
+    product(vector, vector).sqrt().max(f32::MIN_POSITIVE)
+}
+
 /// A vector divided by its length.
 pub(super) fn of_length_1(mut vector: Vec<f32>) -> Vec<f32> {
-    let length = vector.iter().map(|number| number * number).sum::<f32>().sqrt().max(f32::MIN_POSITIVE);
+    let length = length(&vector);
     vector.iter_mut().for_each(|number| *number /= length);
     vector
 }

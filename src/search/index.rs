@@ -157,8 +157,9 @@ impl Index {
             meaning: meaning.as_ref().map(|meaning| meaning.scores[position]),
             kinds: words.kinds[position],
         };
-        let mut hits: Vec<Hit> = (0..words.scores.len()).filter(is_found).map(hit).collect();
-        hits.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.position.cmp(&b.position)));
+        let mut positions: Vec<usize> = (0..words.scores.len()).filter(is_found).collect();
+        positions.sort_unstable_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b)));
+        let hits = positions.into_iter().map(hit).collect();
         let is_doubtful = meaning.is_some_and(|meaning| fuse::is_doubtful(&meaning, &words));
         Ok(Found { hits, basis, is_doubtful })
     }
