@@ -30,6 +30,9 @@ struct Args {
     /// By words only
     #[arg(long)]
     lexical: bool,
+    /// A folder that keeps what was learnt, for the next time
+    #[arg(long)]
+    cache: Option<PathBuf>,
     /// What cargo passes to every benchmark
     #[arg(long, hide = true)]
     bench: bool,
@@ -52,16 +55,19 @@ fn main() -> Result<(), Box<dyn Error>> {
     if args.lexical {
         return Ok(());
     }
-    let cache = std::env::temp_dir().join(format!("gatekey-bench-{}", std::process::id()));
+    let passing = std::env::temp_dir().join(format!("gatekey-bench-{}", std::process::id()));
+    let cache = args.cache.clone().unwrap_or_else(|| passing.clone());
     let cold = Semantic::new(Choice::Embedded, Some(cache.clone()));
-    println!("learn, nothing known       {:8.2} s", timed(|| index.learn(&cold, || true)).1);
+    println!("learn, first time          {:8.2} s", timed(|| index.learn(&cold, || true)).1);
     let warm = Semantic::new(Choice::Embedded, Some(cache.clone()));
     println!("learn, from the cache      {:8.2} s", timed(|| index.learn(&warm, || true)).1);
     report("query by words and meaning", &queries, |query| {
         index.search(query, &warm, 1.0).map(|found| found.hits.len())
     })?;
     println!("memory at most             {:8.1} MB", memory_mb()?);
-    fs::remove_dir_all(cache)?;
+    if args.cache.is_none() {
+        fs::remove_dir_all(passing)?;
+    }
     Ok(())
 }
 

@@ -12,7 +12,7 @@ use super::{
     args::{Eval, Setup},
     eval::read,
     exit::{Exit, Failed},
-    setup::{look, prepare, with_cache},
+    setup::{config_file, look, prepare, prepare_from, with_cache},
 };
 use crate::{
     catalog::{Snapshot, semantic},
@@ -66,7 +66,11 @@ impl Catalogue {
         let has_own = !args.skills.is_empty() || args.servers.is_some();
         let mut config = match (has_own, config) {
             (true, None) => Config::default(),
-            _ => prepare(&setup)?.config,
+            _ => {
+                let config = prepare_from(&setup, config_file(&setup))?.config;
+                // Skills can be looked for without any upstream.
+                if has_own || !config.skills.is_empty() { config } else { prepare(&setup)?.config }
+            }
         };
         with_cache(&mut config, &Environment::of_process());
         if is_lexical {

@@ -31,6 +31,8 @@ const SATURATION: f32 = 1.2;
 const PAIR: f32 = 0.5;
 /// What a part of a word counts beside whole words.
 const PART: f32 = 0.25;
+/// Words at the beginning of each text whose pairs count in a large catalogue: most of an index is pairs of words.
+const PAIRED_WORDS: usize = 100;
 /// Memory that building starts with, in bytes; it takes more where it needs to.
 const BUILD_BYTES: usize = 15_000_000;
 /// Characters of a body that count; what a skill is about stands at its beginning.
@@ -139,7 +141,8 @@ impl Lexical {
                 }
                 all.extend(language.into_iter().flat_map(|language| own_stems(text, language)));
                 document.add_text(field, all.join(" "));
-                pairs.extend(neighbours(&terms));
+                let n_paired = if has_parts { terms.len() } else { terms.len().min(PAIRED_WORDS) };
+                pairs.extend(neighbours(&terms[..n_paired]));
             }
             document.add_text(of_pairs, pairs.join(" "));
             writer.add_document(document)?;

@@ -217,6 +217,10 @@ fn a_set_of_questions_is_measured() {
         ["queries", "recognised", "answerable", "false_alarms"].map(|count| no_answer[count].as_u64().unwrap());
     assert_eq!(counts, [2, 1, 3, 1], "{no_answer}");
     assert_eq!(data["confusions"], json!([{"right": "invoices", "found": "refunds", "queries": 1}]));
+    let config = case.write("only-skills.toml", "version = 1\nskills = [\"skills\"]\n[search]\nencoder = \"off\"\n");
+    let (code, stdout, stderr) = run(["eval", set.to_str().unwrap(), "--config", config.to_str().unwrap(), "--json"]);
+    assert_eq!(code, 0, "no upstream is needed: {stderr}");
+    assert_eq!(serde_json::from_str::<Value>(&stdout).unwrap()["data"], data);
     case.write("set.jsonl", r#"{"query": "x", "gold": ["nobody"]}"#);
     let (code, _, stderr) = run(["eval", set.to_str().unwrap(), "--skills", skills.to_str().unwrap()]);
     assert!(code == 2 && stderr.contains("`nobody`"), "{code} {stderr}");
