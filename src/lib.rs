@@ -38,6 +38,7 @@
 //! | 3 | [`upstream`] | one server's life: era, lists, restarts; the pool |
 //! | 3 | [`session`] | who is connected, what is unlocked |
 //! | 4 | [`gateway`] | every answer to a client; the meta-tools |
+//! | 4 | [`lock`] | what was recorded of upstreams and skills, and how it differs from what they are |
 //! | 4 | [`reload`] | reading files when they change, building and publishing snapshots |
 //! | 5 | [`front`] | Streamable HTTP towards clients |
 //! | 6 | [`app`] | wiring, start and stop order |
@@ -75,6 +76,7 @@ pub mod config;
 pub mod front;
 pub mod gate;
 pub mod gateway;
+pub mod lock;
 pub mod model;
 pub mod reload;
 pub mod search;

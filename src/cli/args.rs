@@ -51,6 +51,10 @@ pub(super) enum Command {
     Skills(Skills),
     /// Check config, gating maps, skills and names; exit 1 on findings
     Check(Check),
+    /// Record what upstreams and skills are now, for reviews and for `check`
+    Lock(Lock),
+    /// Show what changed since it was recorded: texts, schemas, annotations, files; exit 1 on changes
+    Diff(Diff),
     /// Write the list of skills into a file that clients load, such as SKILLS-INDEX.md, and keep it fresh
     Index(Index),
     /// Measure how well search finds the right skills, on a labelled set
@@ -159,6 +163,43 @@ pub(super) enum SkillsCommand {
 /// Check config, gating maps, skills and names; exit 1 on findings.
 #[derive(Debug, ClapArgs)]
 pub(super) struct Check {
+    /// Start no upstream: take what is recorded
+    #[arg(long)]
+    pub(super) offline: bool,
+    #[command(flatten)]
+    pub(super) recorded: Recorded,
+    #[command(flatten)]
+    pub(super) setup: Setup,
+}
+
+/// Where it is recorded what upstreams and skills are.
+#[derive(Debug, Clone, ClapArgs)]
+pub(super) struct Recorded {
+    /// What was recorded [default: gatekey.lock beside the config]
+    #[arg(long, value_name = "FILE")]
+    pub(super) lock: Option<PathBuf>,
+}
+
+/// Record what upstreams and skills are now, for reviews and for `check`.
+#[derive(Debug, ClapArgs)]
+pub(super) struct Lock {
+    /// Record changes too: all, or those of an upstream, `upstream:tool` or a skill (repeatable)
+    #[arg(long, value_name = "NAME", num_args = 0..=1)]
+    pub(super) accept: Option<Vec<String>>,
+    #[command(flatten)]
+    pub(super) recorded: Recorded,
+    #[command(flatten)]
+    pub(super) setup: Setup,
+}
+
+/// Show what changed since it was recorded.
+#[derive(Debug, ClapArgs)]
+pub(super) struct Diff {
+    /// Compare with this lock file instead of with what upstreams and skills are now
+    #[arg(long, value_name = "FILE")]
+    pub(super) against: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) recorded: Recorded,
     #[command(flatten)]
     pub(super) setup: Setup,
 }

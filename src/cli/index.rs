@@ -65,7 +65,7 @@ fn prepared(args: &Index) -> Result<Prepared, Failed> {
 }
 
 fn once(args: &Index, prepared: Prepared, output: Output) -> Result<Exit, Failed> {
-    let Looked { mut findings, snapshot, has_failed } = look(prepared.config)?;
+    let Looked { mut findings, snapshot, has_failed, .. } = look(prepared.config)?;
     findings.extend(prepared.findings);
     let written = Written::write(args, &snapshot, &prepared.principal, &findings)?;
     written.show(output, &findings);

@@ -8,7 +8,8 @@ use std::{
 
 use thiserror::Error;
 
-use crate::{gateway::INDEX_MARKERS, model::limits::FILE_LINKS};
+use super::put::{target, write};
+use crate::gateway::INDEX_MARKERS;
 
 /// What became of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,34 +121,6 @@ fn replaced(text: &[u8], index: &str) -> Result<Vec<u8>, Fault> {
     let (head, tail) = (&text[..from], &text[to..]);
     let index = if head.ends_with(b"\r\n") { index.replace('\n', "\r\n") } else { index.to_owned() };
     Ok([head, index.as_bytes(), tail].concat())
-}
-
-/// The file that a link leads to, also where that is not there yet.
-fn target(file: &Path) -> PathBuf {
-    let mut target = file.to_owned();
-    for _ in 0..FILE_LINKS {
-        let Ok(next) = fs::read_link(&target) else { break };
-        target = target.parent().unwrap_or(Path::new("")).join(next);
-    }
-    target
-}
-
-/// Writes beside the file and puts that in its place, so that nobody reads half of it; who may read and write it stays.
-fn write(file: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".gatekey-index-");
-    #[cfg(unix)]
-    // As any new file, for all that the user's mask lets in.
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    // Its own text names the file beside, which is called otherwise each time.
-    let mut beside = builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind()))?;
-    io::Write::write_all(&mut beside, bytes)?;
-    if let Ok(data) = fs::metadata(file) {
-        beside.as_file().set_permissions(data.permissions())?;
-    }
-    beside.persist(file)?;
-    Ok(())
 }
 
 #[cfg(test)]

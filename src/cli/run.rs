@@ -6,9 +6,9 @@ use clap::Parser as _;
 
 use super::{
     args::{Args, Command},
-    check, eval,
+    check, diff, eval,
     exit::{Exit, Failed},
-    index, misc,
+    index, lock, misc,
     output::Output,
     proxy, skills, tools,
 };
@@ -52,6 +52,8 @@ fn run(args: &Args, output: &Output) -> Result<Exit, Failed> {
         Command::Tools(tools) => tools::run(tools, output),
         Command::Skills(skills) => skills::run(skills, output),
         Command::Check(check) => check::run(check, output),
+        Command::Lock(lock) => lock::run(lock, output),
+        Command::Diff(diff) => diff::run(diff, output),
         Command::Index(index) => index::run(index, output),
         Command::Eval(eval) => eval::run(eval, output),
         Command::Schema { of } => misc::schema(*of, output),

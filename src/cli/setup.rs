@@ -11,14 +11,16 @@ use super::{
 };
 use crate::{
     app::App,
-    catalog::Snapshot,
+    catalog::{Snapshot, UpstreamFacts},
     config::{Config, Environment, Loaded, Rule, choose, load_file, load_text},
     model::{
         diagnostic::{Diagnostic, Place},
-        name::did_you_mean,
+        name::{UpstreamName, did_you_mean},
         principal::Principal,
+        tool::Tool,
     },
     reload::Again,
+    upstream::Phase,
     wire::era::Era,
 };
 
@@ -167,6 +169,15 @@ pub(super) struct Looked {
     pub(super) snapshot: Arc<Snapshot>,
     /// Whether an upstream is down.
     pub(super) has_failed: bool,
+    /// Those that answered.
+    pub(super) upstreams: Vec<Seen>,
+}
+
+/// An upstream that answered.
+pub(super) struct Seen {
+    pub(super) name: UpstreamName,
+    pub(super) facts: UpstreamFacts,
+    pub(super) tools: Arc<[Arc<Tool>]>,
 }
 
 /// Starts the upstreams, waits until each has answered or failed, and ends them.
@@ -175,7 +186,10 @@ pub(super) fn look(config: Config) -> Result<Looked, Failed> {
         let app = start(config)?;
         app.all_answered().await;
         let (findings, snapshot) = (app.findings(), app.store.load());
-        let looked = Looked { findings, snapshot, has_failed: app.has_failed_upstreams() };
+        let views = app.pool.links().iter().map(|link| (link.name().clone(), link.view())).collect::<Vec<_>>();
+        let ready = views.into_iter().filter(|(_, view)| view.phase == Phase::Ready);
+        let upstreams = ready.map(|(name, view)| Seen { name, facts: view.facts, tools: view.tools }).collect();
+        let looked = Looked { findings, snapshot, has_failed: app.has_failed_upstreams(), upstreams };
         app.stop().await;
         Ok(looked)
     })?

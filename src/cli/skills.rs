@@ -21,7 +21,7 @@ pub(super) fn run(args: &Skills, output: &Output) -> Result<Exit, Failed> {
         SkillsCommand::Lint { folders, config } => return lint::run(folders, config.as_deref(), output),
     };
     let Prepared { config, mut findings, .. } = prepare(setup)?;
-    let Looked { findings: of_running, snapshot, has_failed } = look(config)?;
+    let Looked { findings: of_running, snapshot, has_failed, .. } = look(config)?;
     findings.extend(of_running);
     let Some(name) = name else {
         if output.is_json {

@@ -17,3 +17,4 @@ pub use clients::{Clients, Message};
 pub use link::{Failure, Link, Phase, View};
 pub use offers::{Capabilities, Offer, Offering};
 pub use pool::Pool;
+pub use salvage::salvaged;

@@ -27,6 +27,14 @@ pub(super) enum Salvaged {
 const TYPES: &[(&str, char)] =
     &[("title", '"'), ("description", '"'), ("annotations", '{'), ("_meta", '{'), ("execution", '{'), ("icons", '[')];
 
+/// Reads one definition; `None` where it cannot be used.
+pub fn salvaged(definition: &str) -> Option<Tool> {
+    match salvage(definition) {
+        Salvaged::Used(tool, _) => Some(tool),
+        Salvaged::Dropped(..) => None,
+    }
+}
+
 /// Reads one entry of `tools/list`.
 pub(super) fn salvage(raw: &str) -> Salvaged {
     let text = raw;

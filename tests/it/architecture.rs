@@ -10,7 +10,7 @@ const FLOORS: &[&[&str]] = &[
     &["wire", "config", "skill", "gate", "tokens", "search", "observe"],
     &["catalog"],
     &["upstream", "session"],
-    &["reload", "gateway", "report", "clients", "dashboard"],
+    &["reload", "gateway", "lock", "report", "clients", "dashboard"],
     &["front"],
     &["app"],
     &["cli"],

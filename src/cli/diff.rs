@@ -1,0 +1,129 @@
+//! `gatekey diff`: what changed since it was recorded, for people and as JSON.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use similar::{ChangeTag, TextDiff};
+
+use super::{
+    args::Diff,
+    exit::{Exit, Failed},
+    lock::{file_of, now, read, unreadable},
+    output::Output,
+    setup::{look, prepare},
+};
+use crate::lock::{Change, Difference, Subject, compare};
+
+/// Lines around a change that are shown too.
+const AROUND: usize = 1;
+
+pub(super) fn run(args: &Diff, output: &Output) -> Result<Exit, Failed> {
+    let file = file_of(&args.recorded, &args.setup);
+    let known = read(&file).map_err(|error| unreadable(&file, &error))?;
+    let (after, against, has_failed) = match &args.against {
+        Some(other) => (read(other).map_err(|error| unreadable(other, &error))?, other.display().to_string(), false),
+        None => {
+            let prepared = prepare(&args.setup)?;
+            let config = prepared.config.clone();
+            let looked = look(prepared.config)?;
+            output.findings(
+                &looked
+                    .findings
+                    .iter()
+                    .filter(|finding| finding.code == "upstream-unreachable")
+                    .cloned()
+                    .collect::<Vec<_>>(),
+            );
+            (now(&config, &looked, Some(&known))?, "now".to_owned(), looked.has_failed)
+        }
+    };
+    let changes = compare(&known, &after);
+    if output.is_json {
+        output.envelope("diff", &json!({"lock": file, "against": against, "changes": as_json(&changes)}), &[]);
+    } else {
+        print(&changes, *output);
+        let noun = if changes.len() == 1 { "change" } else { "changes" };
+        output.note(&format!("{} {noun} from {} to {against}", changes.len(), file.display()));
+    }
+    Ok(match (has_failed, changes.is_empty()) {
+        (true, _) => Exit::Upstream,
+        (false, false) => Exit::Findings,
+        (false, true) => Exit::Done,
+    })
+}
+
+/// Prints changes for people.
+pub(super) fn print(changes: &BTreeMap<Subject, Change>, output: Output) {
+    for (subject, change) in changes {
+        let subject = visible(&subject.to_string());
+        match change {
+            Change::New => output.data(&format!("{subject} is new")),
+            Change::Gone => output.data(&format!("{subject} is gone")),
+            Change::Other(differences) => {
+                output.data(&format!("{subject} has changed"));
+                differences.iter().for_each(|difference| print_one(difference, output));
+            }
+        }
+    }
+}
+
+fn print_one(Difference { part, before, after }: &Difference, output: Output) {
+    output.data(&format!("  {}", visible(part)));
+    let (before, after) = (before.as_deref().unwrap_or_default(), after.as_deref().unwrap_or_default());
+    let diff = TextDiff::from_lines(before, after);
+    for group in diff.grouped_ops(AROUND) {
+        for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
+            let sign = match change.tag() {
+                ChangeTag::Delete => '-',
+                ChangeTag::Insert => '+',
+                ChangeTag::Equal => ' ',
+            };
+            output.data(&format!("    {sign} {}", visible(change.value().trim_end_matches('\n'))));
+        }
+    }
+}
+
+/// What would not be seen, or would do something to a terminal, as its number.
+fn visible(text: &str) -> String {
+    let is_hidden = |c: char| {
+        (c.is_control() && c != '\t')
+            || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{e0000}'..='\u{e0fff}')
+    };
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_hidden(c) { shown.extend(c.escape_unicode()) } else { shown.push(c) }
+    }
+    shown
+}
+
+/// Changes as reports have them.
+pub(super) fn as_json(changes: &BTreeMap<Subject, Change>) -> Vec<Value> {
+    let one = |(subject, change): (&Subject, &Change)| {
+        let mut value = match subject {
+            Subject::Upstream(upstream) => json!({"what": "upstream", "name": upstream.as_str()}),
+            Subject::Tool(upstream, tool) => json!({"what": "tool", "upstream": upstream.as_str(), "name": tool}),
+            Subject::Skill(skill) => json!({"what": "skill", "name": skill.as_str()}),
+        };
+        value["change"] = match change {
+            Change::New => json!("new"),
+            Change::Gone => json!("gone"),
+            Change::Other(differences) => {
+                value["differences"] = json!(differences);
+                json!("changed")
+            }
+        };
+        value
+    };
+    changes.iter().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_not_be_seen_is_shown_by_its_number() {
+        assert_eq!(visible("a\u{200b}b\u{1b}[31m\u{e0041}\u{202e} č"), r"a\u{200b}b\u{1b}[31m\u{e0041}\u{202e} č");
+    }
+}

@@ -1,0 +1,36 @@
+//! Putting a whole file in place of another in one step.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use crate::model::limits::FILE_LINKS;
+
+/// The file that a link leads to, also where that is not there yet.
+pub(super) fn target(file: &Path) -> PathBuf {
+    let mut target = file.to_owned();
+    for _ in 0..FILE_LINKS {
+        let Ok(next) = fs::read_link(&target) else { break };
+        target = target.parent().unwrap_or(Path::new("")).join(next);
+    }
+    target
+}
+
+/// Writes beside the file and puts that in its place, so that nobody reads half of it; who may read and write it stays.
+pub(super) fn write(file: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".gatekey-");
+    #[cfg(unix)]
+    // As any new file, for all that the user's mask lets in.
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    // Its own text names the file beside, which is called otherwise each time.
+    let mut beside = builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind()))?;
+    io::Write::write_all(&mut beside, bytes)?;
+    if let Ok(data) = fs::metadata(file) {
+        beside.as_file().set_permissions(data.permissions())?;
+    }
+    beside.persist(file)?;
+    Ok(())
+}

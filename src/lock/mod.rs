@@ -1,0 +1,9 @@
+//! Floor 4, what upstreams and skills were when somebody looked at them last: `gatekey.lock`, and how that differs from what
+//! they are now. Must not know how they are looked at. Read `file` first.
+
+mod compare;
+mod file;
+mod text;
+
+pub use compare::{Change, Difference, Subject, compare};
+pub use file::{Lock, LockError, LockedTool, LockedUpstream};
