@@ -3,6 +3,7 @@
 
 mod auto;
 mod finding;
+mod inspect;
 mod lint;
 mod lint_words;
 mod registry;
@@ -11,6 +12,7 @@ mod store;
 mod twins;
 
 pub use finding::semantic;
+pub use inspect::{CLIENTS, ClientLimits, hidden_in_skills};
 pub use lint::{Lint, lint};
 pub use registry::{Registered, Registry, UpstreamTools};
 pub use snapshot::{CatalogSkill, Inputs, OpenSkills, Origin, Snapshot, UpstreamFacts};

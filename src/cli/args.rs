@@ -166,10 +166,50 @@ pub(super) struct Check {
     /// Start no upstream: take what is recorded
     #[arg(long)]
     pub(super) offline: bool,
+    /// For whom findings are written [default: human]
+    #[arg(long, value_name = "FORMAT", conflicts_with = "json")]
+    pub(super) format: Option<Format>,
+    /// How strict skills are read: `lenient` lets pass what clients let pass, `spec` nothing that differs from the standard
+    #[arg(long, value_name = "LEVEL", default_value = "lenient")]
+    pub(super) level: Level,
+    /// A client whose limits on names and tools hold too
+    #[arg(long, value_name = "CLIENT", value_parser = client())]
+    pub(super) client: Option<String>,
+    /// A git revision: tell what the gating map opens now that it did not open then
+    #[arg(long, value_name = "REVISION")]
+    pub(super) against: Option<String>,
     #[command(flatten)]
     pub(super) recorded: Recorded,
     #[command(flatten)]
     pub(super) setup: Setup,
+}
+
+/// For whom findings are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// People.
+    Human,
+    /// Programs, as `--json`.
+    Json,
+    /// Code scanning: SARIF 2.1.0.
+    Sarif,
+    /// GitHub's annotations.
+    Github,
+    /// JUnit's XML.
+    Junit,
+}
+
+/// How strict skills are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Level {
+    /// As clients do.
+    Lenient,
+    /// As the standard has it.
+    Spec,
+}
+
+fn client() -> impl clap::builder::TypedValueParser<Value = String> {
+    clap::builder::PossibleValuesParser::new(crate::catalog::CLIENTS.iter().map(|client| client.name))
 }
 
 /// Where it is recorded what upstreams and skills are.

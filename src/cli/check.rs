@@ -1,24 +1,28 @@
-//! `gatekey check`: everything that `proxy` does before serving, and every finding.
+//! `gatekey check`: everything that `proxy` does before serving, what was recorded, what authors and reviewers want to know,
+//! and every finding.
 
 use std::io::ErrorKind::NotFound;
 
 use serde_json::json;
 
 use super::{
-    args::Check,
+    args::{Check, Format, Level},
+    check_against, check_formats,
     exit::{Exit, Failed},
     lock,
     output::Output,
     setup::{Looked, look, prepare},
 };
 use crate::{
+    catalog::{CLIENTS, hidden_in_skills, lint},
+    gateway::META_TOOLS,
     lock::LockError,
     model::diagnostic::{Diagnostic, Severity},
+    skill::load_folders,
 };
 
 pub(super) fn run(args: &Check, output: &Output) -> Result<Exit, Failed> {
     let prepared = prepare(&args.setup)?;
-    let n_upstreams = prepared.config.upstreams.len();
     let file = lock::file_of(&args.recorded, &args.setup);
     let known = match lock::read(&file) {
         Ok(known) => Some(known),
@@ -31,31 +35,56 @@ pub(super) fn run(args: &Check, output: &Output) -> Result<Exit, Failed> {
         Some(known) if args.offline => lock::look_offline(prepared.config, known, &file),
         _ => look(prepared.config)?,
     };
-    let of_lock = known
-        .as_ref()
-        .map(|known| Ok::<_, Failed>(lock::findings(known, &lock::now(&config, &looked, Some(known))?, &file)));
-    let Looked { mut findings, snapshot, has_failed, .. } = looked;
-    findings.extend(of_lock.transpose()?.unwrap_or_default());
-    let has_invalid = prepared.findings.iter().chain(&findings).any(is_invalid);
-    findings.extend(prepared.findings);
+    let mut findings = prepared.findings;
+    if let Some(known) = &known {
+        findings.extend(lock::findings(known, &lock::now(&config, &looked, Some(known))?, &file));
+    }
+    let Looked { findings: of_running, snapshot, has_failed, .. } = looked;
+    findings.extend(of_running);
+    let skills = load_folders(&config.skills);
+    // Lint says them again, with advice.
+    findings.retain(|finding| !skills.findings.contains(finding));
+    findings.extend(lint(&skills).findings);
+    findings.extend(hidden_in_skills(&skills));
+    findings.extend(snapshot.hidden_in_tools());
+    if let Some(client) = CLIENTS.iter().find(|client| args.client.as_deref() == Some(client.name)) {
+        findings.extend(snapshot.beyond_client(client, META_TOOLS.len()));
+    }
+    if let Some(revision) = &args.against {
+        findings.extend(check_against::findings(&snapshot, revision)?);
+    }
+    if args.level == Level::Spec {
+        findings.iter_mut().filter(|finding| finding.code.starts_with("skill-")).for_each(|finding| {
+            finding.severity = finding.severity.min(Severity::Warning);
+        });
+    }
     findings.sort();
     findings.dedup();
+
     let count = |severity: Severity| findings.iter().filter(|finding| finding.severity == severity).count();
     let (n_errors, n_warnings, n_notes) = (count(Severity::Error), count(Severity::Warning), count(Severity::Note));
-    let n_tools = snapshot.registry.tools().len();
+    let (n_upstreams, n_tools) = (config.upstreams.len(), snapshot.registry.tools().len());
     let n_skills = snapshot.skills.len();
     let source = if args.offline { file.display().to_string() } else { "live".to_owned() };
-    if output.is_json {
-        let data = json!({"source": source, "upstreams": n_upstreams, "tools": n_tools, "skills": n_skills,
-            "errors": n_errors, "warnings": n_warnings, "notes": n_notes});
-        output.envelope("check", &data, &findings);
-    } else {
-        output.findings_as_data(&findings);
-        output.data(&format!(
-            "checked {n_upstreams} upstreams ({source}), {n_tools} tools, {n_skills} skills: {n_errors} errors, {n_warnings} warnings, {n_notes} notes"
-        ));
+    match args.format.unwrap_or(if output.is_json { Format::Json } else { Format::Human }) {
+        Format::Human => {
+            output.findings_as_data(&findings);
+            output.data(&format!(
+                "checked {n_upstreams} upstreams ({source}), {n_tools} tools, {n_skills} skills: {n_errors} errors, {n_warnings} warnings, {n_notes} notes"
+            ));
+        }
+        Format::Json => {
+            let data = json!({"source": source, "upstreams": n_upstreams, "tools": n_tools, "skills": n_skills,
+                "errors": n_errors, "warnings": n_warnings, "notes": n_notes});
+            output.envelope("check", &data, &findings);
+        }
+        Format::Sarif => output.data(&check_formats::sarif(&findings).to_string()),
+        // Not even an empty line where there is none.
+        Format::Github if findings.is_empty() => {}
+        Format::Github => output.data(&check_formats::github(&findings)),
+        Format::Junit => output.data(&check_formats::junit(&findings)),
     }
-    Ok(if has_invalid {
+    Ok(if findings.iter().any(is_invalid) {
         Exit::Invalid
     } else if has_failed {
         Exit::Upstream

@@ -2,6 +2,8 @@
 
 mod args;
 mod check;
+mod check_against;
+mod check_formats;
 mod client;
 mod diff;
 mod eval;

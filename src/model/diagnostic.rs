@@ -112,6 +112,8 @@ impl fmt::Display for Diagnostic {
 
 /// Every code there is, sorted. A code, once shipped, keeps its meaning.
 pub const CODES: &[&str] = &[
+    "client-name-long",
+    "client-tools-many",
     "config-invalid",
     "config-newer",
     "config-restart",
@@ -124,6 +126,7 @@ pub const CODES: &[&str] = &[
     "gate-uncovered-tool",
     "gate-unknown-skill",
     "gate-unknown-upstream",
+    "hidden-character",
     "lint-body-empty",
     "lint-body-no-heading",
     "lint-description-generic",
@@ -136,6 +139,7 @@ pub const CODES: &[&str] = &[
     "lock-gone",
     "lock-missing",
     "lock-new",
+    "map-opens",
     "name-clash",
     "name-rewritten",
     "rule-dead",
@@ -156,6 +160,8 @@ pub const CODES: &[&str] = &[
     "skill-name-differs",
     "skill-name-invalid",
     "skill-name-missing",
+    "skill-of-upstream",
+    "skill-renamed",
     "skill-too-deep",
     "skill-too-large",
     "skill-too-many",

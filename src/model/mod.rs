@@ -2,6 +2,7 @@
 //! protocol's transports. Read `name` first, then `tool`.
 
 pub mod diagnostic;
+pub mod hidden;
 pub mod limits;
 pub mod name;
 pub mod principal;

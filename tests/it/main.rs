@@ -5,6 +5,7 @@ mod architecture;
 mod bad_input;
 mod bridge;
 mod cases;
+mod check;
 mod conformance;
 mod faults;
 mod files;

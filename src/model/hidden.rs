@@ -1,0 +1,73 @@
+//! Characters that a model reads and people do not see, or see in another order. Must not know what texts are for.
+
+use std::fmt;
+
+/// One such character.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hidden {
+    /// Which.
+    pub character: char,
+    /// Where, in bytes.
+    pub at: usize,
+}
+
+impl fmt::Display for Hidden {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.character {
+            '\u{e0000}'..='\u{e007f}' => "a tag character",
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => "a character that turns the direction of text",
+            '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' => "a row of variation selectors",
+            _ => "a character without width",
+        };
+        write!(f, "{what} (U+{:04X})", u32::from(self.character))
+    }
+}
+
+/// Those of `text`, in their order, without what emoji and scripts need: a joiner between two of their characters, one
+/// variation selector, the tags of a flag, a byte-order mark at the beginning.
+pub fn hidden(text: &str) -> impl Iterator<Item = Hidden> {
+    let mut before = None;
+    // The tags behind a black flag, up to the one that ends them.
+    let mut is_flag = false;
+    text.char_indices().filter_map(move |(at, character)| {
+        let last = before.replace(character);
+        is_flag = character == '\u{1f3f4}' || (is_flag && matches!(character, '\u{e0020}'..='\u{e007e}'));
+        let is_selector = |c: char| matches!(c, '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}');
+        let is_hidden = match character {
+            '\u{e007f}' => !last.is_some_and(|last| matches!(last, '\u{e0020}'..='\u{e007e}')),
+            '\u{e0000}'..='\u{e007e}' => !is_flag,
+            '\u{200c}' | '\u{200d}' => last.is_none_or(|last| last.is_ascii()),
+            '\u{feff}' => at > 0,
+            '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{206f}' | '\u{180e}' => {
+                true
+            }
+            c if is_selector(c) => last.is_none_or(|last| is_selector(last)),
+            _ => false,
+        };
+        is_hidden.then_some(Hidden { character, at })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_sees_is_found_and_what_scripts_need_is_not() {
+        for (text, expected) in [
+            ("plain, český, 中文, עברית, हिन्दी", 0),
+            ("\u{feff}at the start", 0),
+            ("inside\u{feff}", 1),
+            ("⚠\u{fe0f} 👩\u{200d}💻 می\u{200c}خواهم", 0),
+            ("🏴\u{e0067}\u{e0062}\u{e007f}", 0),
+            ("hi\u{e0068}\u{e0069}", 2),
+            ("a\u{200b}b\u{200d}", 2),
+            ("\u{202e}evil", 1),
+            ("x\u{fe01}\u{fe02}\u{e0101}", 2),
+        ] {
+            assert_eq!(hidden(text).count(), expected, "{text:?}");
+        }
+        let found = hidden("č\u{200b}").next().unwrap();
+        assert_eq!((found.at, found.to_string().as_str()), (2, "a character without width (U+200B)"));
+    }
+}
