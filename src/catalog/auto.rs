@@ -88,10 +88,13 @@ pub(super) fn add(
 
 /// A prefix where the group's tools and no others have one, so that a new tool joins by its name; else their names.
 fn patterns_for(upstream: &UpstreamName, subject: &str, tools: &[&Registered], own: &[&Registered]) -> Vec<Pattern> {
-    for separator in ["_", "-"] {
+    // The last one is for `orderCancel`.
+    for separator in ["_", "-", ""] {
         let prefix = format!("{subject}{separator}");
-        let matching = own.iter().filter(|tool| tool.exposed.as_str().starts_with(&prefix)).count();
-        let is_common = tools.iter().all(|tool| tool.exposed.as_str().starts_with(&prefix));
+        let rest = |tool: &&Registered| tool.exposed.as_str().strip_prefix(&prefix).map(str::to_owned);
+        let matching = own.iter().filter(|tool| rest(tool).is_some()).count();
+        let is_whole = |rest: String| !separator.is_empty() || rest.starts_with(char::is_uppercase);
+        let is_common = tools.iter().all(|tool| rest(tool).is_some_and(is_whole));
         if is_common && matching == tools.len() {
             return vec![Pattern { upstream: Some(upstream.clone()), name: NamePattern::Prefix(prefix) }];
         }
@@ -107,13 +110,17 @@ fn exact(upstream: &UpstreamName, tools: &[&Registered]) -> Vec<Pattern> {
     tools.iter().map(pattern).collect()
 }
 
+/// Whether a word says what is done.
+pub(super) fn is_verb(word: &str) -> bool {
+    VERBS.contains(&word)
+}
+
 /// What a tool is about, by its name: the first word, or the second where the first is a verb. Lower case; empty where
 /// the name has no second word.
-fn subject(name: &str) -> String {
+pub(super) fn subject(name: &str) -> String {
     let words = words(name);
-    let is_verb = |word: &&String| VERBS.contains(&word.as_str());
     let subject = match words.first() {
-        Some(first) if words.len() > 1 && is_verb(&first) => words.get(1),
+        Some(first) if words.len() > 1 && is_verb(first) => words.get(1),
         Some(first) if words.len() > 1 => Some(first),
         _ => None,
     };
@@ -125,7 +132,7 @@ fn subject(name: &str) -> String {
 }
 
 /// The words of `snake_case`, `kebab-case`, `dotted.names` and `camelCase`, in lower case.
-fn words(name: &str) -> Vec<String> {
+pub(super) fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut was_lower = false;
     for c in name.chars() {

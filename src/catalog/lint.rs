@@ -4,7 +4,7 @@
 use std::{fs, path::Path};
 
 use super::{
-    lint_words::{first_trigger, is_empty_name, is_generic, telling},
+    lint_words::{first_trigger, is_empty_name, is_generic, telling_apart},
     twins::twins,
 };
 use crate::{
@@ -46,7 +46,7 @@ pub fn lint(set: &SkillSet) -> Lint {
     reached.retain(|(_, skill)| !skill.is_hidden);
     let words: Vec<Vec<String>> = reached
         .iter()
-        .map(|(_, skill)| telling(&format!("{} {}", skill.name, skill.description), &mut analyzer))
+        .map(|(_, skill)| telling_apart(&format!("{} {}", skill.name, skill.description), &mut analyzer))
         .collect();
     let mut pairs = Vec::new();
     for twins in twins(&words) {

@@ -293,6 +293,18 @@ pub(super) fn telling(text: &str, analyzer: &mut Analyzer) -> Vec<String> {
     terms
 }
 
+/// What tools of all kinds do to their things: it tells what a skill is for, and not from another one.
+const DOING: &str = "add adding change changing delete deleting fetch find finding list listing read reading remove removing return set \
+     show update updating write writing";
+
+/// The terms of a text by which it can be told from others of its kind, sorted, each once.
+pub(super) fn telling_apart(text: &str, analyzer: &mut Analyzer) -> Vec<String> {
+    static STEMS: LazyLock<HashSet<String>> = LazyLock::new(|| Analyzer::default().terms(DOING).into_iter().collect());
+    let mut terms = telling(text, analyzer);
+    terms.retain(|term| !STEMS.contains(term));
+    terms
+}
+
 /// Whether a name says nothing of what its skill is for.
 pub(super) fn is_empty_name(name: &str) -> bool {
     let lower = name.to_lowercase();

@@ -45,6 +45,8 @@ pub(super) enum Color {
 pub(super) enum Command {
     /// Stand between clients and their servers, over stdio or HTTP
     Proxy(Proxy),
+    /// Look at the upstreams and write a config, a gating map and drafts of skills
+    Init(Init),
     /// Look at and try the tools of the upstreams
     Tools(Tools),
     /// Look at the skills
@@ -93,6 +95,19 @@ pub(super) struct Proxy {
     /// Serve Streamable HTTP at this address instead of stdio: /mcp, and /skill/NAME/mcp with that skill already loaded
     #[arg(long, value_name = "HOST:PORT")]
     pub(super) http: Option<String>,
+}
+
+/// Look at the upstreams and write a config, a gating map and drafts of skills. No file that is there is written over.
+#[derive(Debug, ClapArgs)]
+pub(super) struct Init {
+    /// Where to write [default: the config's folder, else this one]
+    #[arg(long, value_name = "DIR")]
+    pub(super) output: Option<PathBuf>,
+    /// Show what would be written
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    #[command(flatten)]
+    pub(super) setup: Setup,
 }
 
 /// Look at and try the tools of the upstreams.

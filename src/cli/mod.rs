@@ -11,6 +11,7 @@ mod eval_catalogue;
 mod exit;
 mod index;
 mod index_file;
+mod init;
 mod lint;
 mod lock;
 mod misc;

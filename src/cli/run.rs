@@ -8,7 +8,7 @@ use super::{
     args::{Args, Command},
     check, diff, eval,
     exit::{Exit, Failed},
-    index, lock, misc,
+    index, init, lock, misc,
     output::Output,
     proxy, skills, tools,
 };
@@ -49,6 +49,7 @@ pub fn main() -> ExitCode {
 fn run(args: &Args, output: &Output) -> Result<Exit, Failed> {
     match &args.command {
         Command::Proxy(proxy) => proxy::run(proxy),
+        Command::Init(init) => init::run(init, output),
         Command::Tools(tools) => tools::run(tools, output),
         Command::Skills(skills) => skills::run(skills, output),
         Command::Check(check) => check::run(check, output),

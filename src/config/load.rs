@@ -54,6 +54,9 @@ const USUAL_ENV: &[&str] = &[
     "WINDIR",
 ];
 
+/// What is read of a server in a client's file.
+const CLIENTS_MEMBERS: &[&str] = &["command", "args", "env", "cwd", "url", "headers", "disabled"];
+
 /// A config with what was found while reading it.
 #[derive(Debug)]
 pub struct Loaded {
@@ -83,7 +86,7 @@ pub fn load_file(file: &Path, environment: &Environment) -> Loaded {
 
 /// Reads a config's text; `file` tells its format by its ending, and relative paths start at its folder.
 pub fn load_text(file: &Path, text: String, environment: &Environment) -> Loaded {
-    let is_json = file.extension().is_some_and(|ending| ending == "json" || ending == "jsonc");
+    let is_json = is_json(file);
     let parsed = if is_json { Source::from_json(file, text) } else { Source::from_toml(file, text) };
     let source = match parsed {
         Ok(source) => source,
@@ -106,6 +109,32 @@ pub fn load_text(file: &Path, text: String, environment: &Environment) -> Loaded
     findings.sort_by(|a, b| a.at.cmp(&b.at));
     let config = if findings.iter().any(|finding| finding.code == "config-invalid") { None } else { Some(config) };
     Loaded { config, findings }
+}
+
+/// The upstreams of a file as they are written there, in the form that `gatekey.toml` has: with their variables, and without
+/// what only clients know.
+///
+/// # Errors
+/// The file cannot be used.
+pub fn raw_upstreams(file: &Path) -> Result<serde_json::Map<String, Value>, Vec<Diagnostic>> {
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        let place = Place { file: file.into(), ..Place::default() };
+        vec![Diagnostic::error("config-syntax", format!("cannot be read: {error}")).at(place)]
+    })?;
+    let is_json = is_json(file);
+    let source = if is_json { Source::from_json(file, text) } else { Source::from_toml(file, text) }?;
+    let member = if is_json { "mcpServers" } else { "upstreams" };
+    let mut upstreams = source.value.get(member).and_then(Value::as_object).cloned().unwrap_or_default();
+    if is_json {
+        for server in upstreams.values_mut().filter_map(Value::as_object_mut) {
+            server.retain(|member, _| CLIENTS_MEMBERS.contains(&member.as_str()));
+        }
+    }
+    Ok(upstreams)
+}
+
+fn is_json(file: &Path) -> bool {
+    file.extension().is_some_and(|ending| ending == "json" || ending == "jsonc")
 }
 
 fn read_own_file(source: &Source) -> Result<RawConfig, Vec<Diagnostic>> {
@@ -133,12 +162,11 @@ fn read_clients_file(source: &Source) -> Result<RawConfig, Vec<Diagnostic>> {
     if !findings.is_empty() {
         return Err(findings);
     }
-    let known = ["command", "args", "env", "cwd", "url", "headers", "disabled"];
     let mut upstreams = IndexMap::new();
     for (name, entry) in source.value.get("mcpServers").and_then(Value::as_object).into_iter().flatten() {
         let mut entry = entry.clone();
         if let Some(members) = entry.as_object_mut() {
-            members.retain(|member, _| known.contains(&member.as_str()));
+            members.retain(|member, _| CLIENTS_MEMBERS.contains(&member.as_str()));
         }
         let raw: RawUpstream = serde_json::from_value(entry)
             .map_err(|error| vec![Diagnostic::error("config-invalid", error.to_string()).at(source.place(""))])?;

@@ -9,7 +9,7 @@ mod resolve;
 mod variables;
 
 pub use config::{Config, Encoder, Http, Index, PrincipalRoles, Search, Transport, Upstream};
-pub use load::{Loaded, load_file, load_text, schema};
+pub use load::{Loaded, load_file, load_text, raw_upstreams, schema};
 pub use raw::{BeyondTools, Exposure, Intent, Rule, Watch};
 pub use resolve::{ad_hoc, choose};
 pub use variables::Environment;

@@ -140,3 +140,20 @@ fn main_only_starts_the_library() {
     let n_lines = fs::read_to_string(root().join("src/main.rs")).unwrap().lines().count();
     assert!(n_lines <= 40, "main.rs has {n_lines} lines");
 }
+
+#[test]
+fn every_code_of_a_finding_is_in_the_list_of_codes() {
+    let listed: Vec<&str> = gatekey::model::diagnostic::CODES.to_vec();
+    let mut missing = Vec::new();
+    for (file, text) in files() {
+        for maker in ["Diagnostic::error(", "Diagnostic::warning(", "Diagnostic::note("] {
+            for (_, rest) in text.match_indices(maker).map(|(at, found)| text.split_at(at + found.len())) {
+                let code = rest.trim_start().strip_prefix('"').and_then(|rest| rest.split('"').next());
+                if let Some(code) = code.filter(|code| !listed.contains(code)) {
+                    missing.push(format!("{file}: `{code}`"));
+                }
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+}

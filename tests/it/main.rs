@@ -15,6 +15,7 @@ mod gate;
 mod hidden;
 mod http;
 mod index;
+mod init;
 mod lock;
 mod real;
 mod relay;

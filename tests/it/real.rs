@@ -23,7 +23,7 @@ use crate::support::{
 };
 
 /// What the servers work on: a file, and a git repository with one commit.
-fn workplace() -> tempfile::TempDir {
+pub(crate) fn workplace() -> tempfile::TempDir {
     let scratch = tempfile::tempdir().unwrap();
     let repository = scratch.path().join("repo");
     for folder in ["files", "repo", "home"] {
@@ -41,7 +41,7 @@ fn workplace() -> tempfile::TempDir {
 }
 
 /// The five servers as five `--upstream` command lines, in the order of the table below.
-fn command_lines(work: &Path) -> Vec<String> {
+pub(crate) fn command_lines(work: &Path) -> Vec<String> {
     let real = installed();
     let node = format!("'{}/bin/node'", real.display());
     let module =
