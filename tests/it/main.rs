@@ -14,6 +14,7 @@ mod gate;
 mod hidden;
 mod http;
 mod index;
+mod models;
 mod real;
 mod relay;
 mod reload;
