@@ -162,12 +162,24 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_model_is_said_all_at_once_with_its_place() {
-        insta::assert_snapshot!(toml("[search.encoder]\nfoldr = \"x\"\npooling = \"max\"\n[search.reranker]\nhits = 1").1, @"");
-        insta::assert_snapshot!(toml("search.encoder = 1").1, @"");
-        let text =
-            "[search.encoder]\nfolder = \"x\"\nmodel = \"y\"\nruntime = \"a\"\n[search.reranker]\nruntime = \"b\"";
-        insta::assert_snapshot!(toml(text).1, @"");
-        insta::assert_snapshot!(toml("search.encoder = { model = \"y\", pooling = \"cls\" }").1, @"");
+    fn what_is_wrong_with_a_model_is_said_all_at_once_and_costs_the_file() {
+        let (two, table) = ("exactly one of `folder` and `model` must be given", "search.encoder =");
+        for (text, parts) in [
+            ("[search.encoder]\nfoldr = \"x\"", &["unknown member `foldr`", "did you mean `folder`?"][..]),
+            (
+                "[search.encoder]\nmodel = \"x\"\npooling = \"max\"\n[search.reranker]\nhits = 1",
+                &["\"max\" is not one of", "`search/reranker/hits`"],
+            ),
+            (&format!("{table} 1"), &["`search/encoder`: 1 is not of type"]),
+            (&format!("{table} {{}}"), &[two]),
+            (
+                "[search.encoder]\nfolder = \"x\"\nmodel = \"y\"\nruntime = \"a\"\n[search.reranker]\nruntime = \"b\"",
+                &["`search/encoder`: exactly", "`search/reranker`: exactly", "a process opens one library"],
+            ),
+            (&format!("{table} {{ model = \"y\", pooling = \"cls\" }}"), &["it is for a `folder`"]),
+        ] {
+            let (config, said) = toml(text);
+            assert!(config.is_none() && parts.iter().all(|part| said.contains(part)), "{text}: {said}");
+        }
     }
 }
