@@ -32,7 +32,7 @@
 //! | 1 | [`config`] | `gatekey.toml` and clients' files → a checked config |
 //! | 1 | [`skill`] | SKILL.md, read leniently; references |
 //! | 1 | [`gate`] | gating maps, keys, the one decision |
-//! | 1 | [`search`] | an index of texts, found by words and by meaning, and how good rankings are; texts to vectors is the crate `encoder` |
+//! | 1 | [`search`] | an index of texts, found by words and by meaning, and how good rankings are; texts to vectors is the crate `encoder`, or a model that ONNX Runtime runs |
 //! | 1 | [`tokens`] | exact token counts for reports |
 //! | 2 | [`catalog`] | exposed names, skills with what they open, the snapshot |
 //! | 3 | [`upstream`] | one server's life: era, lists, restarts; the pool |

@@ -18,8 +18,9 @@ pub fn semantic(search: &config::Search) -> Semantic {
         config::Encoder::Embedded => Choice::Embedded,
         config::Encoder::Off => Choice::Off,
         config::Encoder::File(file) => Choice::File(file.clone()),
+        config::Encoder::Onnx(model) => Choice::Onnx(model.clone()),
     };
-    Semantic::new(choice, search.cache.clone())
+    Semantic::new(choice, search.cache.clone()).with_reranker(search.reranker.clone())
 }
 
 /// Indexes of one snapshot.

@@ -49,7 +49,11 @@ pub(super) fn run(args: &Eval, output: &Output) -> Result<Exit, Failed> {
     let catalogue = Catalogue::of(args, args.setup.config.as_deref(), args.lexical)?;
     let answers = ask(&questions, &catalogue)?;
     let mut data = summary(&answers);
-    data.insert("ranked_by".into(), catalogue.ranked_by().into());
+    let query = questions.first().map_or("", |question| question.query.as_str());
+    data.insert("ranked_by".into(), catalogue.ranked_by(query).into());
+    for (member, name) in ["encoder", "reranker"].into_iter().zip(catalogue.models()) {
+        data.insert(member.into(), name.into());
+    }
     if let Some(other) = &args.against {
         let is_lexical = other.as_os_str() == "lexical";
         let other = Catalogue::of(args, (!is_lexical).then_some(other), is_lexical)?;
@@ -216,7 +220,9 @@ fn print(output: &Output, data: &Map<String, Value>) {
     }
     let head: Vec<&str> = ["set", "queries"].into_iter().chain(MEASURES).collect();
     output.table(&head, &rows);
-    output.note(&format!("ranked by {}", all["ranked_by"].as_str().unwrap_or_default()));
+    let models = ["encoder", "reranker"].map(|member| all[member].as_str().map(|name| format!("; {member} `{name}`")));
+    let models = models.map(Option::unwrap_or_default).concat();
+    output.note(&format!("ranked by {}{models}", all["ranked_by"].as_str().unwrap_or_default()));
     let counts = &all["no_answer"];
     output.note(&format!(
         "no right skill: {} of {} recognised; {} of {} others went without an answer",

@@ -75,6 +75,7 @@ impl Catalogue {
         with_cache(&mut config, &Environment::of_process());
         if is_lexical {
             config.search.encoder = Encoder::Off;
+            config.search.reranker = None;
         }
         let (semantic, words_weight) = (semantic(&config.search), config.search.words_weight);
         if let Some(servers) = &args.servers {
@@ -94,9 +95,14 @@ impl Catalogue {
         Ok(Self { names, kind: Kind::Skills(snapshot), semantic, words_weight })
     }
 
-    /// What skills are ranked by.
-    pub(super) fn ranked_by(&self) -> &'static str {
-        self.search("").basis.name()
+    /// What skills are ranked by, as it stands after they were searched for `query`.
+    pub(super) fn ranked_by(&self, query: &str) -> String {
+        self.search(query).by()
+    }
+
+    /// What the encoder and the reranker are called, where there are such.
+    pub(super) fn models(&self) -> [Option<String>; 2] {
+        [self.semantic.encoder_name().map(str::to_owned), self.semantic.reranker_name()]
     }
 
     /// What fits, without what search never shows.

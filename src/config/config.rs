@@ -8,10 +8,14 @@ use std::{
 
 use indexmap::IndexMap;
 
-use super::raw::{BeyondTools, Exposure, Intent, RawConfig, Rule, Watch};
+use super::{
+    models,
+    raw::{BeyondTools, Exposure, Intent, RawConfig, Rule, Watch},
+};
 use crate::model::{
     limits,
     name::UpstreamName,
+    onnx::{OnnxEncoder, OnnxReranker},
     program::{Endpoint, Program},
 };
 
@@ -65,7 +69,9 @@ pub struct Config {
 pub struct Search {
     /// What compares meanings.
     pub encoder: Encoder,
-    /// Folder of the encoder's vectors.
+    /// What puts the best hits in order, where there is such a model.
+    pub reranker: Option<OnnxReranker>,
+    /// Folder of the encoder's vectors, and of models of the hub.
     pub cache: Option<PathBuf>,
     /// What words count beside meaning.
     pub words_weight: f32,
@@ -89,6 +95,8 @@ pub enum Encoder {
     Off,
     /// A GGUF file.
     File(PathBuf),
+    /// A model for ONNX Runtime.
+    Onnx(OnnxEncoder),
 }
 
 /// What the front over HTTP lets pass.
@@ -166,11 +174,8 @@ impl Config {
                 session_idle: raw.http.session_idle_s.map_or(limits::SESSION_IDLE, Duration::from_secs),
             },
             search: Search {
-                encoder: match raw.search.encoder.as_deref() {
-                    None | Some("embedded") => Encoder::Embedded,
-                    Some("off") => Encoder::Off,
-                    Some(file) => Encoder::File(folder.join(file)),
-                },
+                encoder: models::encoder(raw.search.encoder, folder),
+                reranker: raw.search.reranker.map(|raw| models::reranker(raw, folder)),
                 cache: raw.search.cache.map(|path| folder.join(path)),
                 words_weight: raw.search.words_weight.unwrap_or(limits::WORDS_WEIGHT),
             },
@@ -198,6 +203,7 @@ impl Config {
             ("watch", keep(&mut self.watch, &running.watch)),
             ("http", keep(&mut self.http, &running.http)),
             ("search.encoder", keep(&mut self.search.encoder, &running.search.encoder)),
+            ("search.reranker", keep(&mut self.search.reranker, &running.search.reranker)),
             ("search.cache", keep(&mut self.search.cache, &running.search.cache)),
         ];
         fixed.into_iter().filter(|(_, is_other)| *is_other).map(|(name, _)| name).collect()

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::{
     config::{Config, Transport, Upstream},
+    models,
     raw::{RawConfig, RawUpstream},
     variables::Environment,
 };
@@ -196,15 +197,15 @@ impl Reader<'_> {
         for (index, path) in raw.skills.iter_mut().enumerate() {
             self.expand_own(path, &format!("/skills/{index}"));
         }
-        for (path, pointer) in [
-            (&mut raw.search.encoder, "/search/encoder"),
-            (&mut raw.search.cache, "/search/cache"),
-            (&mut raw.index.file, "/index/file"),
-        ] {
-            if let Some(path) = path {
-                self.expand_own(path, pointer);
-            }
+        let mut paths: Vec<(String, &mut String)> = models::paths(&mut raw.search);
+        paths.extend(raw.index.file.as_mut().map(|path| ("/index/file".to_owned(), path)));
+        for (pointer, path) in paths {
+            self.expand_own(path, &pointer);
         }
+        for (pointer, message) in models::faults(&raw.search) {
+            self.findings.push(Diagnostic::error("config-invalid", message).at(self.source.place(pointer)));
+        }
+        models::find_runtime(&mut raw.search, self.environment);
         if let Some(secret) = &mut raw.key_secret {
             self.expand_own(secret, "/key-secret");
         }

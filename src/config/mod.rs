@@ -4,6 +4,7 @@
 #[expect(clippy::module_inception, reason = "the folder is named after what it is about, the file after its type")]
 mod config;
 mod load;
+mod models;
 mod raw;
 mod resolve;
 mod variables;

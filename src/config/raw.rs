@@ -1,9 +1,12 @@
 //! The shape of `gatekey.toml` as its author writes it. The JSON Schema is made from here, and nothing but the schema
 //! checks shapes.
 
+use std::borrow::Cow;
+
 use indexmap::IndexMap;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 /// The configuration of gatekey.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -134,14 +137,96 @@ pub(super) struct RawHttp {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct RawSearch {
-    /// What compares meanings: `embedded` (the encoder within the program), `off` (words only), or a GGUF file of the same
-    /// kind, relative to this file. Default: `embedded`.
-    pub(super) encoder: Option<String>,
+    /// What compares meanings: `embedded` (the encoder within the program), `off` (words only), a GGUF file of the same
+    /// kind, relative to this file, or a table that names a model for ONNX Runtime. Default: `embedded`.
+    #[serde(default)]
+    #[schemars(with = "RawEncoder")]
+    pub(super) encoder: Option<RawEncoder>,
+    /// A model that puts the best hits in order. Default: none.
+    #[serde(default)]
+    #[schemars(with = "RawReranker")]
+    pub(super) reranker: Option<RawReranker>,
     /// Folder in which the encoder's vectors are kept, relative to this file. Default: `gatekey` in the user's cache folder.
     pub(super) cache: Option<String>,
     /// What words count beside meaning. Default 1.
     #[schemars(range(min = 0, max = 100))]
     pub(super) words_weight: Option<f32>,
+}
+
+/// What compares meanings: a word or a file, or a table.
+#[derive(Debug)]
+pub(super) enum RawEncoder {
+    Named(String),
+    Onnx(RawOnnxEncoder),
+}
+
+impl<'de> Deserialize<'de> for RawEncoder {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Value::deserialize(deserializer)? {
+            Value::String(name) => Ok(Self::Named(name)),
+            table => RawOnnxEncoder::deserialize(table).map(Self::Onnx).map_err(serde::de::Error::custom),
+        }
+    }
+}
+
+// One schema for both, as "none of these fits" would not say what is wrong with a table.
+impl JsonSchema for RawEncoder {
+    fn schema_name() -> Cow<'static, str> {
+        "RawEncoder".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = RawOnnxEncoder::json_schema(generator);
+        schema.insert("type".into(), json!(["string", "object"]));
+        schema
+    }
+}
+
+/// An encoder for ONNX Runtime: exactly one of `folder` and `model` is given.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct RawOnnxEncoder {
+    /// Folder with `model.onnx` (or `onnx/model.onnx`), `tokenizer.json`, `config.json`, `special_tokens_map.json` and
+    /// `tokenizer_config.json`, relative to this file.
+    pub(super) folder: Option<String>,
+    /// Name of a model on the hub, one of fastembed's list, such as `intfloat/multilingual-e5-base`. It is fetched once.
+    pub(super) model: Option<String>,
+    /// The library of ONNX Runtime, 1.24 or newer, relative to this file. Default: what ORT_DYLIB_PATH names, else the
+    /// system's.
+    pub(super) runtime: Option<String>,
+    /// Put before a query. Default: `query: ` for models with e5 in their name, else nothing.
+    pub(super) query_prefix: Option<String>,
+    /// Put before what can be found. Default: `passage: ` for models with e5 in their name, else nothing.
+    pub(super) passage_prefix: Option<String>,
+    /// How a folder's model makes one vector of those of all tokens. Default: `mean`.
+    #[serde(default)]
+    #[schemars(with = "RawPooling")]
+    pub(super) pooling: Option<RawPooling>,
+}
+
+/// How one vector is made of those of all tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum RawPooling {
+    /// Their mean.
+    Mean,
+    /// The first one.
+    Cls,
+}
+
+/// A reranker for ONNX Runtime, a cross-encoder: exactly one of `folder` and `model` is given.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct RawReranker {
+    /// Folder with the files that an encoder's folder has, relative to this file.
+    pub(super) folder: Option<String>,
+    /// Name of a reranker on the hub, one of fastembed's list, such as `BAAI/bge-reranker-base`. It is fetched once.
+    pub(super) model: Option<String>,
+    /// The library of ONNX Runtime, as for the encoder.
+    pub(super) runtime: Option<String>,
+    /// Best hits that are put in order. Default 20.
+    #[schemars(range(min = 2, max = 200))]
+    pub(super) hits: Option<usize>,
 }
 
 /// The list of skills as a file.

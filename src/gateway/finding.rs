@@ -18,7 +18,7 @@ use crate::{
         limits::{SEARCHES, SEARCHES_KEPT},
         principal::Principal,
     },
-    search::{Basis, Found, Semantic},
+    search::{Found, Semantic},
 };
 
 /// What is searched for.
@@ -76,7 +76,7 @@ impl Finding {
         let found = Arc::new(what.find(snapshot, query, &self.semantic));
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         // What is still being learnt is found better the next time.
-        if found.basis != Basis::Partly {
+        if !found.is_passing {
             let (generation, query) = (snapshot.generation, query.to_owned());
             recent.push_back(Recent { generation, what, query, found: Arc::clone(&found) });
         }

@@ -5,6 +5,7 @@ pub mod diagnostic;
 pub mod hidden;
 pub mod limits;
 pub mod name;
+pub mod onnx;
 pub mod principal;
 pub mod program;
 pub mod source;

@@ -97,6 +97,16 @@ pub(super) fn fused(meaning: &Meaning<'_>, words: &Words, words_weight: f32) -> 
     scores.iter().zip(likes).map(|(score, likes)| score + LIKES * likes).collect()
 }
 
+/// What the best hits have when a reranker has read them: from the worst of their `scores` upwards, by how many deviations
+/// each is above the last of them. So they stay ahead of all others, are in its order, and differ as much as fused scores do:
+/// a right one from a wrong one by about 1, two right ones by less than a prior counts.
+pub(super) fn reranked(scores: &[f32], answers: &[f32]) -> Vec<f32> {
+    let worst = scores.iter().copied().fold(f32::INFINITY, f32::min);
+    let answers = standard(answers);
+    let least = answers.iter().copied().fold(f32::INFINITY, f32::min);
+    answers.iter().map(|answer| worst + answer - least).collect()
+}
+
 /// How like each entry is to the best of all, as far as it differs from what all have in common.
 fn likes(scores: &[f32], directions: &[Option<&[f32]>]) -> Vec<f32> {
     let known = || directions.iter().enumerate().filter_map(|(position, direction)| Some((position, (*direction)?)));
@@ -185,6 +195,14 @@ mod tests {
         assert_eq!(first(fused(&meaning, &words(&[0.0, 0.0, 3.0], 1.0), 2.0)), 2);
         let fused = fused(&meaning, &words(&[0.0; 3], 0.0), 1.0);
         assert!(fused[0] > fused[1] && fused[1] > fused[2], "{fused:?}");
+    }
+
+    #[test]
+    fn what_is_reranked_starts_at_its_worst_and_goes_up_by_deviations() {
+        assert_eq!(reranked(&[3.0, 2.5, 1.0], &[-4.0, 8.0, -4.0])[1], 1.0 + 1.5 * 2.0_f32.sqrt());
+        assert_eq!(reranked(&[3.0, 2.5, 1.0], &[-4.0, 8.0, -4.0])[2], 1.0);
+        assert_eq!(reranked(&[3.0, 1.0], &[0.5, 0.5]), [1.0, 1.0], "who says nothing changes no order");
+        assert_eq!(reranked(&[], &[]), [0.0; 0]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{
+    fault::Fault,
     fuse,
     lexical::{Lexical, kinds},
     semantic::{Detail, Encoded, Passage, PassageId, Semantic},
@@ -78,8 +79,20 @@ pub struct Found {
     pub hits: Vec<Hit>,
     /// What it was found by.
     pub basis: Basis,
+    /// Whether a reranker put the best in order.
+    pub is_reranked: bool,
+    /// Whether more will be known of the entries, or a reranker be there, so that the same is found better later.
+    pub is_passing: bool,
     /// Whether the best is likely none of those who asked like this had in mind.
     pub is_doubtful: bool,
+}
+
+impl Found {
+    /// What it was found by, as reports name it.
+    pub fn by(&self) -> String {
+        let reranked = if self.is_reranked { ", reranked" } else { "" };
+        format!("{}{reranked}", self.basis.name())
+    }
 }
 
 /// Up to so many entries words are found by their parts too, and an encoder's vectors of all word pieces are kept (43 KB an
@@ -134,21 +147,17 @@ impl Index {
         let words = self.lexical.search(query)?;
         let is_off = semantic.is_off();
         let known = if is_off { Vec::new() } else { semantic.known(self.passages(), self.detail()) };
+        let meaning = self.meaning(query, semantic, &known);
         let basis = match known.iter().all(Option::is_some) {
-            _ if is_off => Basis::Words,
+            _ if is_off || meaning.is_err() => Basis::Words,
             false => Basis::Partly,
             true => Basis::Both,
         };
-        let meaning = self.meaning(query, semantic, &known);
-        let mut scores = match &meaning {
+        let meaning = meaning.ok().flatten();
+        let scores = match &meaning {
             Some(meaning) => fuse::fused(meaning, &words, words_weight),
             None => words.scores.clone(),
         };
-        // Who asks for a name means it.
-        let asked = spaced(query.trim()).to_lowercase();
-        if let Some(named) = self.names.iter().position(|name| *name == asked) {
-            scores[named] = NAMED + scores.iter().copied().fold(0.0, f32::max);
-        }
         let is_found = |position: &usize| meaning.is_some() || words.scores[*position] > 0.0;
         let hit = |position: usize| Hit {
             position,
@@ -159,20 +168,49 @@ impl Index {
         };
         let mut positions: Vec<usize> = (0..words.scores.len()).filter(is_found).collect();
         positions.sort_unstable_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b)));
-        let hits = positions.into_iter().map(hit).collect();
-        let is_doubtful = meaning.is_some_and(|meaning| fuse::is_doubtful(&meaning, &words));
-        Ok(Found { hits, basis, is_doubtful })
+        let mut hits: Vec<Hit> = positions.into_iter().map(hit).collect();
+        let is_reranked = self.rerank(query, semantic, &mut hits);
+        self.put_named_first(query, &mut hits);
+        let is_doubtful = semantic.has_doubts() && meaning.is_some_and(|meaning| fuse::is_doubtful(&meaning, &words));
+        let is_passing = basis == Basis::Partly || semantic.reranker.is_awaited();
+        Ok(Found { hits, basis, is_reranked, is_passing, is_doubtful })
     }
 
-    /// How like the entries are; `None` where nothing is known of any.
+    /// Lets a reranker put the best in order, where there is one; whether it did.
+    fn rerank(&self, query: &str, semantic: &Semantic, hits: &mut [Hit]) -> bool {
+        let n = semantic.reranker.n_hits().min(hits.len());
+        if n < 2 || query.trim().is_empty() {
+            return false;
+        }
+        let best = &mut hits[..n];
+        let texts: Vec<String> = best.iter().map(|hit| self.passages[hit.position].1.whole()).collect();
+        let Some(answers) = semantic.reranker.scores(query, &texts) else { return false };
+        let scores: Vec<f32> = best.iter().map(|hit| hit.score).collect();
+        let reranked = fuse::reranked(&scores, &answers);
+        best.iter_mut().zip(reranked).for_each(|(hit, score)| hit.score = score);
+        best.sort_by(|a, b| b.score.total_cmp(&a.score));
+        true
+    }
+
+    /// Who asks for a name means it.
+    fn put_named_first(&self, query: &str, hits: &mut [Hit]) {
+        let asked = spaced(query.trim()).to_lowercase();
+        let Some(named) = hits.iter().position(|hit| self.names[hit.position] == asked) else { return };
+        hits[named].score = NAMED + hits[0].score.max(0.0);
+        hits[..=named].rotate_right(1);
+    }
+
+    /// How like the entries are; `None` where nothing is known of any, and an error where the encoder failed at the query.
     fn meaning<'a>(
         &self,
         query: &str,
         semantic: &Semantic,
         known: &'a [Option<Arc<Encoded>>],
-    ) -> Option<fuse::Meaning<'a>> {
-        known.iter().flatten().next()?;
-        let query = semantic.query(query, self.detail())?;
+    ) -> Result<Option<fuse::Meaning<'a>>, Fault> {
+        if known.iter().flatten().next().is_none() {
+            return Ok(None);
+        }
+        let Some(query) = semantic.query(query, self.detail())? else { return Ok(None) };
         let weights: Vec<f32> = query.rarities().iter().map(|rarity| fuse::weight(*rarity)).collect();
         let nothing = || vec![0.0; weights.len()];
         let likeness = known.iter().map(|encoded| {
@@ -182,7 +220,7 @@ impl Index {
             Some([about.clone(), body.unwrap_or(about)])
         });
         let directions = known.iter().map(|encoded| encoded.as_deref().map(|encoded| encoded.direction.as_slice()));
-        Some(fuse::meaning(&weights, &likeness.collect::<Vec<_>>(), directions.collect()))
+        Ok(Some(fuse::meaning(&weights, &likeness.collect::<Vec<_>>(), directions.collect())))
     }
 
     fn detail(&self) -> Detail {

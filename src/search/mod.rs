@@ -3,11 +3,15 @@
 
 mod analysis;
 mod encoder;
+mod fault;
 mod fuse;
 mod index;
 mod lexical;
 mod measure;
+#[cfg_attr(not(feature = "fastembed"), path = "no_onnx.rs")]
+mod onnx;
 mod prior;
+mod rerank;
 mod semantic;
 mod text;
 

@@ -8,16 +8,22 @@ use std::{
     collections::{HashMap, HashSet},
     fs, io,
     path::{Path, PathBuf},
-    sync::{Arc, OnceLock, PoisonError, RwLock},
+    sync::{
+        Arc, OnceLock, PoisonError, RwLock,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use sha2::{Digest as _, Sha256};
 
 use super::{
     encoder::{Encoder, Role, Vectors},
+    fault::Fault,
     fuse,
     index::DETAILED_MOST,
+    rerank::Reranker,
 };
+use crate::model::onnx::{OnnxEncoder, OnnxReranker};
 
 /// Word pieces of a passage's texts that are read …
 const READ_PIECES: usize = 96;
@@ -43,6 +49,11 @@ pub(super) struct Passage {
 pub type PassageId = [u8; 16];
 
 impl Passage {
+    /// Both texts as one.
+    pub(super) fn whole(&self) -> String {
+        format!("{} {}", self.about, self.body)
+    }
+
     /// Equal passages have equal ones.
     pub(super) fn id(&self) -> PassageId {
         let digest = Sha256::new().chain_update(&self.about).chain_update([0]).chain_update(&self.body).finalize();
@@ -88,6 +99,8 @@ pub enum Choice {
     Embedded,
     /// A file of the same kind.
     File(PathBuf),
+    /// A model for ONNX Runtime; the one that is part of the program where it cannot be used.
+    Onnx(OnnxEncoder),
     /// None: search goes by words only.
     #[default]
     Off,
@@ -97,16 +110,33 @@ pub enum Choice {
 #[derive(Debug, Default)]
 pub struct Semantic {
     choice: Choice,
-    encoder: OnceLock<Option<Encoder>>,
+    encoder: OnceLock<Option<Loaded>>,
+    /// Whether it was said that the encoder failed at a text.
+    has_warned: AtomicBool,
+    /// What puts the best hits in order.
+    pub(super) reranker: Reranker,
     /// The folder of the cache.
     folder: Option<PathBuf>,
     known: RwLock<HashMap<(PassageId, Detail), Arc<Encoded>>>,
+}
+
+/// An encoder, and what it is called.
+#[derive(Debug)]
+struct Loaded {
+    encoder: Encoder,
+    name: String,
 }
 
 impl Semantic {
     /// Reads nothing yet; vectors are kept in the folder `cache` too, where there is one.
     pub fn new(choice: Choice, cache: Option<PathBuf>) -> Self {
         Self { choice, folder: cache, ..Self::default() }
+    }
+
+    /// With what puts the best hits in order.
+    #[must_use]
+    pub fn with_reranker(self, reranker: Option<OnnxReranker>) -> Self {
+        Self { reranker: Reranker::new(reranker), ..self }
     }
 
     /// Without an encoder: search goes by words only.
@@ -119,28 +149,84 @@ impl Semantic {
         self.choice == Choice::Off || self.encoder.get().is_some_and(Option::is_none)
     }
 
-    /// The encoder. Loading takes a quarter of a second; where it fails, that is said once.
+    /// What the encoder is called, once it is loaded: `embedded`, or a file's, folder's or model's name.
+    pub fn encoder_name(&self) -> Option<&str> {
+        self.loaded().map(|loaded| loaded.name.as_str())
+    }
+
+    /// What the reranker is called, once it is loaded.
+    pub fn reranker_name(&self) -> Option<String> {
+        self.reranker.name()
+    }
+
+    /// Whether it can be told of a query that nothing fits: the rule was made with vectors of word pieces.
+    pub(super) fn has_doubts(&self) -> bool {
+        self.loaded().is_some_and(|loaded| !loaded.encoder.is_whole())
+    }
+
+    fn loaded(&self) -> Option<&Loaded> {
+        self.encoder.get()?.as_ref()
+    }
+
+    /// The encoder. Loading takes a quarter of a second, or as long as a model takes to be fetched; where it fails, that is
+    /// said once.
     fn encoder(&self) -> Option<&Encoder> {
-        let load = || {
-            let loaded = match &self.choice {
-                Choice::Embedded => Encoder::embedded().map_err(|error| error.to_string()),
-                Choice::File(file) => fs::read(file)
-                    .map_err(|error| format!("{}: {error}", file.display()))
-                    .and_then(|bytes| Encoder::new(bytes.into()).map_err(|error| error.to_string())),
-                Choice::Off => return None,
-            };
-            loaded.inspect_err(|error| tracing::warn!(error, "search goes by words only: there is no encoder")).ok()
+        self.encoder.get_or_init(|| self.load()).as_ref().map(|loaded| &loaded.encoder)
+    }
+
+    fn load(&self) -> Option<Loaded> {
+        let named = |name: String| move |encoder| Loaded { encoder, name };
+        let embedded = || Encoder::embedded().map(named("embedded".to_owned()));
+        let (loaded, instead) = match &self.choice {
+            Choice::Embedded => (embedded(), None),
+            Choice::File(file) => {
+                let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                (Encoder::file(file).map(named(name)), None)
+            }
+            Choice::Onnx(model) => {
+                let loaded = Encoder::onnx(model, self.folder.as_deref()).map(named(model.model.source.name()));
+                let instead = if loaded.is_err() { embedded().ok() } else { None };
+                (loaded, instead)
+            }
+            Choice::Off => return None,
         };
-        self.encoder.get_or_init(load).as_ref()
+        let error = match loaded {
+            Ok(loaded) => return Some(loaded),
+            Err(error) => error,
+        };
+        let hint = error.hint;
+        match instead {
+            Some(_) => tracing::warn!(%error, hint, "search goes by the embedded encoder: the config's cannot be used"),
+            None => tracing::warn!(%error, hint, "search goes by words only: there is no encoder"),
+        }
+        instead
+    }
+
+    /// It is asked again all the same: no text of somebody's may take the encoder from all others.
+    fn failed(&self, error: &Fault) {
+        if !self.has_warned.swap(true, Ordering::Relaxed) {
+            tracing::warn!(%error, hint = error.hint, "the encoder failed at a text, which goes by words only");
+        }
+    }
+
+    /// An encoder of whole texts knows no pieces. Before one is loaded nothing is known, in whatever detail.
+    fn possible(&self, detail: Detail) -> Detail {
+        if self.loaded().is_some_and(|loaded| loaded.encoder.is_whole()) { Detail::Mean } else { detail }
     }
 
     /// Makes the passages known that are not yet, from the cache or by the encoder (some 60 ms each), as long as
-    /// `is_wanted`.
+    /// `is_wanted`; and loads the reranker.
     pub(super) fn learn(&self, passages: &[(PassageId, Passage)], detail: Detail, is_wanted: impl Fn() -> bool) {
+        self.encode_new(passages, detail, is_wanted);
+        self.reranker.load(self.folder.as_deref());
+    }
+
+    fn encode_new(&self, passages: &[(PassageId, Passage)], detail: Detail, is_wanted: impl Fn() -> bool) {
         let known = self.known(passages.iter().map(|(id, _)| *id), detail);
         let new = passages.iter().zip(known).filter(|(_, known)| known.is_none());
         let new: Vec<&(PassageId, Passage)> = new.map(|(passage, _)| passage).collect();
         let Some(encoder) = (!new.is_empty()).then(|| self.encoder()).flatten() else { return };
+        let detail = self.possible(detail);
         let folder = self.folder.as_ref().map(|folder| folder.join(cache_name(encoder, detail)));
         let read = |id: PassageId| folder.as_ref().and_then(|folder| read(&folder.join(file_name(id))));
         let mut unread = Vec::new();
@@ -156,10 +242,18 @@ impl Semantic {
             }
             let encode = |text: fn(&Passage) -> &str, kept| {
                 let texts: Vec<&str> = batch.iter().map(|(_, passage)| text(passage)).collect();
-                encoder.encode(&texts, Role::Passage, READ_PIECES).into_iter().map(move |vectors| vectors.first(kept))
+                let encoded = encoder.encode(&texts, Role::Passage, READ_PIECES);
+                encoded.map(|encoded| encoded.into_iter().map(move |vectors| vectors.first(kept)))
             };
             let about = encode(|passage| &passage.about, PIECES[0]);
             let body = encode(|passage| &passage.body, PIECES[1]);
+            let (about, body) = match (about, body) {
+                (Ok(about), Ok(body)) => (about, body),
+                (Err(error), _) | (_, Err(error)) => {
+                    self.failed(&error);
+                    continue;
+                }
+            };
             for (((id, _), about), body) in batch.iter().zip(about).zip(body) {
                 let vectors = match detail {
                     Detail::Pieces => [about, body],
@@ -174,15 +268,21 @@ impl Semantic {
     }
 
     /// The vectors of the query's word pieces, or their mean; `None` without an encoder, or of nothing.
-    pub(super) fn query(&self, query: &str, detail: Detail) -> Option<Vectors> {
-        let vectors = self.encoder()?.encode(&[query], Role::Query, QUERY_PIECES).pop()?;
-        let vectors = if detail == Detail::Mean { vectors.mean() } else { vectors };
-        (!vectors.rarities().is_empty()).then_some(vectors)
+    ///
+    /// # Errors
+    /// The encoder failed, which was said.
+    pub(super) fn query(&self, query: &str, detail: Detail) -> Result<Option<Vectors>, Fault> {
+        let Some(encoder) = self.encoder() else { return Ok(None) };
+        let encoded = encoder.encode(&[query], Role::Query, QUERY_PIECES);
+        let Some(vectors) = encoded.inspect_err(|error| self.failed(error))?.pop() else { return Ok(None) };
+        let vectors = if self.possible(detail) == Detail::Mean { vectors.mean() } else { vectors };
+        Ok((!vectors.rarities().is_empty()).then_some(vectors))
     }
 
     /// What is known of passages, in their order.
     pub(super) fn known(&self, ids: impl Iterator<Item = PassageId>, detail: Detail) -> Vec<Option<Arc<Encoded>>> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let detail = self.possible(detail);
         ids.map(|id| known.get(&(id, detail)).cloned()).collect()
     }
 
@@ -274,8 +374,8 @@ mod tests {
         semantic.learn(&all, Detail::Mean, || true);
         semantic.keep_only(&HashSet::from([all[1].0]));
         assert_eq!(known(&semantic, &all, Detail::Mean), [false, true]);
-        assert_eq!(semantic.query("orders", Detail::Mean).unwrap().rarities().len(), 1);
-        assert!(semantic.query("orders of today", Detail::Pieces).unwrap().rarities().len() > 2);
-        assert!(semantic.query("", Detail::Pieces).is_none());
+        assert_eq!(semantic.query("orders", Detail::Mean).unwrap().unwrap().rarities().len(), 1);
+        assert!(semantic.query("orders of today", Detail::Pieces).unwrap().unwrap().rarities().len() > 2);
+        assert!(semantic.query("", Detail::Pieces).unwrap().is_none());
     }
 }

@@ -17,6 +17,7 @@ mod http;
 mod index;
 mod init;
 mod lock;
+mod models;
 mod real;
 mod relay;
 mod reload;

@@ -74,7 +74,7 @@ pub(super) fn call(
         structured["nearest"] = nearest.into();
     }
     if found.basis == Basis::Partly || has_why {
-        structured["found_by"] = found.basis.name().into();
+        structured["found_by"] = found.by().into();
     }
     Some(Ok(json!({"content": [{"type": "text", "text": text}], "structuredContent": structured})))
 }
