@@ -41,7 +41,7 @@ pub fn hidden(text: &str) -> impl Iterator<Item = Hidden> {
             '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{206f}' | '\u{180e}' => {
                 true
             }
-            c if is_selector(c) => last.is_none_or(|last| is_selector(last)),
+            c if is_selector(c) => last.is_none_or(is_selector),
             _ => false,
         };
         is_hidden.then_some(Hidden { character, at })

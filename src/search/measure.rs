@@ -21,7 +21,8 @@ pub fn measures(ranks: &[usize], n_right: usize) -> [f64; MEASURES.len()] {
 
 /// The mean, and the 95 % interval of means of resamples, which are the same in each run.
 pub fn mean(values: &[f64]) -> (f64, [f64; 2]) {
-    let of = |sum: f64| sum / values.len().max(1) as f64;
+    // The sum of nothing is -0.0.
+    let of = |sum: f64| sum / values.len().max(1) as f64 + 0.0;
     let mut random = Random(values.len() as u64);
     let mut means: Vec<f64> = (0..RESAMPLES)
         .map(|_| of((0..values.len()).filter_map(|_| values.get(random.below(values.len()))).sum()))

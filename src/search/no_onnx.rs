@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use super::{encoder::Role, fault::Fault};
+#[cfg(feature = "semantic")]
+use super::encoder::Role;
+use super::fault::Fault;
 use crate::model::onnx::{OnnxEncoder, OnnxReranker};
 
 const REASON: &str = "this gatekey was built without the feature `fastembed`";
@@ -20,6 +22,7 @@ impl TextEncoder {
         match *self {}
     }
 
+    #[cfg(feature = "semantic")]
     pub(super) fn encode(&self, _text: &str, _role: Role) -> Result<Vec<f32>, Fault> {
         match *self {}
     }

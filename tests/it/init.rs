@@ -55,7 +55,7 @@ fn servers_of_every_naming_become_skills_that_check_is_content_with() {
         let verbs = ["get", "list", "create", "update", "delete"];
         nouns.iter().flat_map(|noun| verbs.iter().map(|verb| make(noun, verb))).collect()
     };
-    let upper = |word: &str| format!("{}{}", &word[..1].to_uppercase(), &word[1..]);
+    let upper = |word: &str| word.split_at(1).0.to_uppercase() + word.split_at(1).1;
     let five_hundred =
         (0..500).map(|n| format!("{}{}_{}", ["alpha", "beta", "gamma", "delta"][n % 4], n / 40, n)).collect();
     for (naming, tools, n_skills, entry) in [
