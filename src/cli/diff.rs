@@ -8,7 +8,7 @@ use similar::{ChangeTag, TextDiff};
 use super::{
     args::Diff,
     exit::{Exit, Failed},
-    lock::{file_of, now, read, unreadable},
+    lock::{exit, file_of, now, read, unreadable},
     output::Output,
     setup::{look, prepare},
 };
@@ -26,14 +26,7 @@ pub(super) fn run(args: &Diff, output: &Output) -> Result<Exit, Failed> {
             let prepared = prepare(&args.setup)?;
             let config = prepared.config.clone();
             let looked = look(prepared.config)?;
-            output.findings(
-                &looked
-                    .findings
-                    .iter()
-                    .filter(|finding| finding.code == "upstream-unreachable")
-                    .cloned()
-                    .collect::<Vec<_>>(),
-            );
+            output.findings(&looked.down());
             (now(&config, &looked, Some(&known))?, "now".to_owned(), looked.has_failed)
         }
     };
@@ -45,11 +38,7 @@ pub(super) fn run(args: &Diff, output: &Output) -> Result<Exit, Failed> {
         let noun = if changes.len() == 1 { "change" } else { "changes" };
         output.note(&format!("{} {noun} from {} to {against}", changes.len(), file.display()));
     }
-    Ok(match (has_failed, changes.is_empty()) {
-        (true, _) => Exit::Upstream,
-        (false, false) => Exit::Findings,
-        (false, true) => Exit::Done,
-    })
+    Ok(exit(has_failed, &changes))
 }
 
 /// Prints changes for people.

@@ -13,7 +13,7 @@ use super::{
     exit::{Exit, Failed},
     output::Output,
     put,
-    setup::{Looked, config_file, look, prepare},
+    setup::{config_file, look, prepare},
 };
 use crate::{
     catalog::{CatalogSkill, Skeleton, Snapshot},
@@ -38,21 +38,21 @@ struct Draft {
 pub(super) fn run(args: &Init, output: &Output) -> Result<Exit, Failed> {
     let file = config_file(&args.setup);
     let beside = file.as_ref().and_then(|file| file.parent()).map(Path::to_owned).unwrap_or_default();
-    let folder = args.output.clone().unwrap_or(beside.clone());
+    // Servers that are named by hand belong here, and not into the user's config, which may know none of them.
+    let is_of_config = args.setup.config.is_some() || args.setup.upstreams.is_empty();
+    let folder = args.output.clone().unwrap_or(if is_of_config { beside.clone() } else { PathBuf::new() });
     let mut config = prepare(&args.setup)?.config;
     let upstreams = drafted_upstreams(&config, file.as_deref(), &beside, &folder)?;
     // What there is of maps and skills says nothing about what these servers have.
     config.maps.clear();
     config.skills.clear();
-    let Looked { snapshot, has_failed, findings, .. } = look(config)?;
-    output.findings(
-        &findings.iter().filter(|finding| finding.code == "upstream-unreachable").cloned().collect::<Vec<_>>(),
-    );
-    if has_failed {
+    let looked = look(config)?;
+    output.findings(&looked.down());
+    if looked.has_failed {
         let failed = Failed::new(Exit::Upstream, "nothing is written: a server that is down cannot be looked at");
         return Err(failed.hint("mend it, or name the others with `--upstream`"));
     }
-    let drafts = drafts(&folder, &upstreams, &snapshot);
+    let drafts = drafts(&folder, &upstreams, &looked.snapshot);
     for draft in drafts.iter().filter(|draft| !draft.is_there && !args.dry_run) {
         write(draft)?;
     }

@@ -78,20 +78,18 @@ pub(super) fn run(args: &Args, output: &Output) -> Result<Exit, Failed> {
             let what = if left.len() == 1 { "change is" } else { "changes are" };
             output.note(&format!("{} {what} not recorded: `gatekey lock --accept` records that", left.len()));
         }
-        output.findings(
-            &looked
-                .findings
-                .iter()
-                .filter(|finding| finding.code == "upstream-unreachable")
-                .cloned()
-                .collect::<Vec<_>>(),
-        );
+        output.findings(&looked.down());
     }
-    Ok(match (looked.has_failed, left.is_empty()) {
+    Ok(exit(looked.has_failed, &left))
+}
+
+/// What a command ends with that is left with these changes.
+pub(super) fn exit(has_failed: bool, changes: &BTreeMap<Subject, Change>) -> Exit {
+    match (has_failed, changes.is_empty()) {
         (true, _) => Exit::Upstream,
         (false, false) => Exit::Findings,
         (false, true) => Exit::Done,
-    })
+    }
 }
 
 /// Where it is recorded: the file that was named, else beside the config.

@@ -173,6 +173,13 @@ pub(super) struct Looked {
     pub(super) upstreams: Vec<Seen>,
 }
 
+impl Looked {
+    /// Why those are down that are.
+    pub(super) fn down(&self) -> Vec<Diagnostic> {
+        self.findings.iter().filter(|finding| finding.code == "upstream-unreachable").cloned().collect()
+    }
+}
+
 /// An upstream that answered.
 pub(super) struct Seen {
     pub(super) name: UpstreamName,

@@ -77,7 +77,8 @@ impl TextEncoder {
         let mut model = self.model.lock().unwrap_or_else(PoisonError::into_inner);
         let vectors = guarded(MODEL_HINT, || model.embed([format!("{prefix}{text}")], None))?;
         let vector = vectors.into_iter().next().unwrap_or_default();
-        let is_usable = !vector.is_empty() && vector.iter().all(|number| number.is_finite());
+        // A reranker makes one number.
+        let is_usable = vector.len() > 1 && vector.iter().all(|number| number.is_finite());
         is_usable.then_some(vector).ok_or_else(|| Fault::new("the encoder makes no vector of a text", MODEL_HINT))
     }
 }

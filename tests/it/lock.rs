@@ -18,7 +18,7 @@ impl Desk {
         let mut desk = Self { config: case.path("gatekey.toml"), case };
         desk.write(
             "skills/notes/SKILL.md",
-            "---\nname: notes\ndescription: Notes. Use for \"my notes\".\n---\n# Notes\n",
+            "---\nname: notes\ndescription: Writes and reads sticky notes. Use for \"my notes\".\n---\n# Notes\n",
         );
         desk.write("map.toml", "version = 1\n[skills]\nnotes = [\"note_\"]\n");
         desk.serve(&["--tool", "note_add", "--tool", "note_drop", "--read", "note_list"]);
@@ -86,7 +86,7 @@ fn what_changed_since_it_was_recorded_is_named_and_recorded_when_accepted() {
     desk.serve(&["--tool", "note_add", "--tool", "note_send", "--tool", "note_list"]);
     desk.write(
         "skills/notes/SKILL.md",
-        "---\nname: notes\ndescription: Notes. Use for \"my notes\".\n---\n# Notices\n",
+        "---\nname: notes\ndescription: Writes and reads sticky notes. Use for \"my notes\".\n---\n# Notices\n",
     );
     let of_tools = [("changed", "note_list"), ("gone", "note_drop"), ("new", "note_send")];
     let of_skill = ("changed", "notes");

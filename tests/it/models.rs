@@ -178,7 +178,7 @@ fn whatever_else_is_wrong_with_an_encoder_is_said_once_and_the_embedded_one_is_l
         ("folder = \"cut\"", "has no tokenizer.json, config.json"),
         ("folder = \"nowhere\"", "has no model.onnx, tokenizer.json"),
         ("folder = \"text\"", "protobuf parsing failed"),
-        ("folder = \"pairs\"", "token_type_ids"),
+        ("folder = \"pairs\"", "the encoder makes no vector of a text"),
         ("model = \"intfloat/multilingual-e5-small\"", "onnx/model.onnx"),
         ("model = \"intfloat/multilingual-e5-smal\"", "did you mean `intfloat/multilingual-e5-small`?"),
     ] {
