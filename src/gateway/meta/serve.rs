@@ -161,7 +161,8 @@ pub(super) fn define(name: &str, description: &str, schema: Value, annotations: 
 }
 
 pub(super) fn read_only() -> Value {
-    json!({"readOnlyHint": true, "idempotentHint": true, "openWorldHint": false})
+    // Every client pays for each word: that it may be repeated goes without saying where nothing is changed.
+    json!({"readOnlyHint": true, "openWorldHint": false})
 }
 
 /// A result whose text is for the model, and which hosts should keep.
