@@ -11,6 +11,7 @@ mod finish;
 mod hello;
 mod index;
 mod inputs;
+mod ledger;
 mod list;
 mod meta;
 mod notify;
