@@ -1,7 +1,13 @@
 //! Floor 5, all wiring: what is started in which order, and how it stops.
 
-use std::{io, sync::Arc};
+use std::{
+    io,
+    path::PathBuf,
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
+use data_encoding::HEXLOWER;
 use tokio::{
     sync::watch,
     task::{JoinSet, spawn_blocking},
@@ -15,11 +21,11 @@ use crate::{
     gateway::{Gateway, META_TOOLS},
     model::{
         diagnostic::Diagnostic,
-        limits::{CLIENT_QUEUE_BYTES, DRAIN, HANDSHAKE, LAST_ANSWERS},
+        limits::{CLIENT_QUEUE_BYTES, DRAIN, HANDSHAKE, LAST_ANSWERS, SENT_EVERY, SENT_PAUSE, SENT_TRIES},
         principal::Principal,
     },
     reload::{Again, Files, Reloader, start_deadline},
-    session::Session,
+    session::{Session, write_sent},
     upstream::{Phase, Pool},
     wire::{
         guard::Guard,
@@ -43,6 +49,39 @@ pub struct App {
     tasks: JoinSet<()>,
     guard: Arc<Guard>,
     guarding: JoinSet<()>,
+    sent: Option<SentFile>,
+}
+
+/// Where what clients were sent is written.
+#[derive(Debug, Clone)]
+struct SentFile {
+    gateway: Arc<Gateway>,
+    file: PathBuf,
+    /// Tells its sessions from those of others.
+    process: String,
+}
+
+impl SentFile {
+    /// Another process may just be writing; then a few moments later.
+    async fn write(&self) {
+        let at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let (records, n_ended) = self.gateway.sent_records(&self.process, at);
+        if records.is_empty() {
+            return;
+        }
+        for _ in 0..SENT_TRIES {
+            let (file, records) = (self.file.clone(), records.clone());
+            match spawn_blocking(move || write_sent(&file, &records)).await {
+                Ok(Ok(true)) => return self.gateway.forget_ended(n_ended),
+                Ok(Ok(false)) => tokio::time::sleep(SENT_PAUSE).await,
+                Ok(Err(error)) => {
+                    tracing::debug!(%error, "what clients were sent is not written down");
+                    return;
+                }
+                Err(error) => return tracing::error!(%error, "writing down what clients were sent failed"),
+            }
+        }
+    }
 }
 
 impl App {
@@ -83,12 +122,29 @@ impl App {
         let mut tasks = JoinSet::new();
         tasks.spawn(reloader.run(deadline, again));
         tasks.spawn(Arc::clone(&gateway).follow());
-        Ok(Self { gateway, pool, store, files, settled: is_settled, tasks, guard, guarding })
+        Ok(Self { gateway, pool, store, files, settled: is_settled, tasks, guard, guarding, sent: None })
     }
 
     /// Lets search know what there is before somebody searches; for those who serve.
     pub fn learn(&mut self) {
         self.tasks.spawn(Arc::clone(&self.gateway).learn());
+    }
+
+    /// Keeps the file of what clients were sent, now and when it ends.
+    pub fn keep_sent(&mut self, file: PathBuf) {
+        let mut bytes = [0; 4];
+        // Without randomness the name of the process is only more often that of another one.
+        getrandom::fill(&mut bytes).ok();
+        let process = HEXLOWER.encode(&bytes);
+        let sent = SentFile { gateway: Arc::clone(&self.gateway), file, process };
+        let keeping = sent.clone();
+        self.tasks.spawn(async move {
+            loop {
+                tokio::time::sleep(SENT_EVERY).await;
+                keeping.write().await;
+            }
+        });
+        self.sent = Some(sent);
     }
 
     /// Shows the newest snapshot to `look` once every upstream is up or has failed, and each time there is another one;
@@ -209,6 +265,9 @@ impl App {
     /// Must run to its end; dropped, it leaves processes behind until the guard ends them.
     pub async fn stop(mut self) {
         self.tasks.shutdown().await;
+        if let Some(sent) = &self.sent {
+            sent.write().await;
+        }
         self.pool.stop().await;
         self.guard.close();
         // It ends at once where nothing is left to guard.

@@ -41,6 +41,7 @@
 //! | 4 | [`lock`] | what was recorded of upstreams and skills, and how it differs from what they are |
 //! | 4 | [`reload`] | reading files when they change, building and publishing snapshots |
 //! | 5 | [`front`] | Streamable HTTP towards clients |
+//! | 5 | [`report`] | what sets of skills cost in tokens, from the very bytes that the gateway sends |
 //! | 6 | [`app`] | wiring, start and stop order |
 //! | 7 | [`cli`] | commands, output, exit codes |
 //!
@@ -61,6 +62,7 @@
 //! `model/name.rs`, `gate/policy.rs`, `catalog/snapshot.rs`, `gateway/dispatch.rs`, `gateway/call.rs`, `wire/peer.rs`,
 //! `upstream/link.rs`. Then one call in your head: `skill_load`, then `tool_call_read`. Then what is no tool:
 //! `gateway/relay.rs` (what clients ask), `gateway/upward.rs` (what servers ask and tell), `front/endpoint.rs` (HTTP).
+//! What all of it costs: `report/said.rs`, `report/budget.rs`.
 //!
 //! # How we write
 //!
@@ -79,6 +81,7 @@ pub mod gateway;
 pub mod lock;
 pub mod model;
 pub mod reload;
+pub mod report;
 pub mod search;
 pub mod session;
 pub mod skill;

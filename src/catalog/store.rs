@@ -16,9 +16,10 @@ pub struct SnapshotStore {
 
 impl SnapshotStore {
     /// Starts with `first`.
-    pub fn new(first: Snapshot) -> Self {
+    pub fn new(first: impl Into<Arc<Snapshot>>) -> Self {
+        let first = first.into();
         let generation = watch::Sender::new(first.generation);
-        Self { current: ArcSwap::from_pointee(first), generation }
+        Self { current: ArcSwap::from(first), generation }
     }
 
     /// The current snapshot; a request takes it once.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
-use crate::model::limits::{INDEX_TOKENS_LEAST, INDEX_TOKENS_MOST};
+use crate::model::limits::{BUDGET_CALLS_MOST, INDEX_TOKENS_LEAST, INDEX_TOKENS_MOST};
 
 /// Load a skill, get its key, and the key opens the gate to that module's tools.
 #[derive(Debug, Parser)]
@@ -57,6 +57,8 @@ pub(super) enum Command {
     Lock(Lock),
     /// Show what changed since it was recorded: texts, schemas, annotations, files; exit 1 on changes
     Diff(Diff),
+    /// Say what each set of skills costs in tokens, against listing every tool
+    Budget(Budget),
     /// Write the list of skills into a file that clients load, such as SKILLS-INDEX.md, and keep it fresh
     Index(Index),
     /// Measure how well search finds the right skills, on a labelled set
@@ -257,6 +259,99 @@ pub(super) struct Diff {
     pub(super) recorded: Recorded,
     #[command(flatten)]
     pub(super) setup: Setup,
+}
+
+/// Say what each set of skills costs in tokens, against listing every tool.
+#[derive(Debug, Clone, ClapArgs)]
+pub(super) struct Budget {
+    /// Start no upstream: take what is recorded
+    #[arg(long)]
+    pub(super) offline: bool,
+    /// A further set besides none, each skill and all: skills joined by `+` (repeatable)
+    #[arg(long = "set", value_name = "SKILL+SKILL")]
+    pub(super) sets: Vec<String>,
+    /// Tokens of the model's context window, of which shares are told
+    #[arg(long, value_name = "TOKENS", default_value_t = 200_000, value_parser = at_least_one)]
+    pub(super) window: usize,
+    /// By what tokens are counted
+    #[arg(long, value_name = "NAME", default_value = "o200k_base")]
+    pub(super) tokenizer: CountedBy,
+    /// How it is shown; `--json` is the same as json
+    #[arg(long, value_name = "FORM", default_value = "table")]
+    pub(super) format: BudgetForm,
+    /// Show what changed since this budget, as `--json` printed it: Markdown for a comment on a pull request
+    #[arg(long, value_name = "OLD.json")]
+    pub(super) compare: Option<PathBuf>,
+    /// Write it into this file instead of stdout
+    #[arg(long, value_name = "FILE")]
+    pub(super) output: Option<PathBuf>,
+    /// How many of the heaviest tools and parameters are shown
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(super) top: usize,
+    /// Calls of tools in the task that is estimated
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = task_size)]
+    pub(super) steps: usize,
+    /// Skills that it loads before, each as heavy as all are on average; a named set loads its own
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = task_size)]
+    pub(super) loads: usize,
+    /// Tokens of one of its results
+    #[arg(long, value_name = "TOKENS", default_value_t = 600)]
+    pub(super) result: usize,
+    /// Tokens by which the model writes one of its calls
+    #[arg(long, value_name = "TOKENS", default_value_t = 60)]
+    pub(super) call: usize,
+    /// What a token from the prompt cache costs, as a share of a new one: 0 to 1
+    #[arg(long = "cache-read", value_name = "SHARE", default_value_t = 0.1, value_parser = share)]
+    pub(super) cache_read: f64,
+    /// Show beside it what running proxies of these servers really sent
+    #[arg(long)]
+    pub(super) measured: bool,
+    #[command(flatten)]
+    pub(super) recorded: Recorded,
+    #[command(flatten)]
+    pub(super) setup: Setup,
+}
+
+/// By what tokens are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum CountedBy {
+    /// Of GPT-4o and later.
+    #[value(name = "o200k_base")]
+    O200kBase,
+    /// Of GPT-4.
+    #[value(name = "cl100k_base")]
+    Cl100kBase,
+    /// A quarter of the bytes: an estimate.
+    #[value(name = "bytes")]
+    Bytes,
+}
+
+/// How a budget is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum BudgetForm {
+    /// For a terminal.
+    Table,
+    /// For a pull request or a wiki.
+    Markdown,
+    /// The sets, one a line.
+    Csv,
+    /// Everything, as one object.
+    Json,
+    /// One page with a chart that needs nothing else.
+    Html,
+}
+
+fn at_least_one(given: &str) -> Result<usize, String> {
+    given.parse().ok().filter(|number| *number > 0).ok_or_else(|| "must be a number above 0".to_owned())
+}
+
+fn task_size(given: &str) -> Result<usize, String> {
+    let most = BUDGET_CALLS_MOST;
+    given.parse().ok().filter(|number| *number <= most).ok_or_else(|| format!("must be 0 to {most}"))
+}
+
+fn share(given: &str) -> Result<f64, String> {
+    given.parse().ok().filter(|share| (0.0..=1.0).contains(share)).ok_or_else(|| "must be 0 to 1".to_owned())
 }
 
 /// Write the list of skills into a file that clients load, such as SKILLS-INDEX.md, and keep it fresh.

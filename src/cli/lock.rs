@@ -237,7 +237,8 @@ pub(super) fn look_offline(config: Config, lock: &Lock, file: &Path) -> Looked {
         .map(|(tools, facts)| Seen { name: tools.name.clone(), facts: facts.clone(), tools: Arc::clone(&tools.tools) })
         .collect();
     let files = Files::read(config);
-    let snapshot = Arc::new(files.snapshot(0, offers, META_TOOLS));
+    // Not the first one, which is of upstreams that are still starting.
+    let snapshot = Arc::new(files.snapshot(1, offers, META_TOOLS));
     let mut findings = files.findings;
     findings.extend(snapshot.findings());
     findings.extend(missing);

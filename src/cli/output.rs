@@ -1,6 +1,11 @@
 //! The only printer: data to stdout, words for people to stderr. A reader that went away is no error.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::{
+    io::{self, IsTerminal as _, Write as _},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    thread::JoinHandle,
+    time::Duration,
+};
 
 use serde_json::{Value, json};
 
@@ -57,6 +62,12 @@ impl Output {
     /// Prints the envelope that `--json` promises.
     pub(super) fn envelope(self, kind: &str, data: &Value, findings: &[Diagnostic]) {
         self.data(&json!({"schema": SCHEMA, "kind": kind, "data": data, "diagnostics": findings}).to_string());
+    }
+
+    /// The same with the generation that a report is about, for whoever writes it.
+    pub(super) fn enveloped(kind: &str, generation: u64, data: &Value, findings: &[Diagnostic]) -> String {
+        json!({"schema": SCHEMA, "kind": kind, "generation": generation, "data": data, "diagnostics": findings})
+            .to_string()
     }
 
     /// Prints a line for people.
@@ -134,4 +145,80 @@ impl Output {
             self.data(&line(row));
         }
     }
+}
+
+/// What takes longer than a moment, told in one line of a terminal; nothing elsewhere. The line goes with it.
+#[derive(Debug)]
+pub(super) struct Progress {
+    told: Arc<Told>,
+    /// Only on a terminal.
+    teller: Option<JoinHandle<()>>,
+}
+
+/// What is going on; `None` when all is over.
+#[derive(Debug)]
+struct Told {
+    now: Mutex<Option<String>>,
+    ended: Condvar,
+}
+
+/// Nothing is told before.
+const PROGRESS_AFTER: Duration = Duration::from_secs(1);
+/// Between two looks at what is going on.
+const PROGRESS_PAUSE: Duration = Duration::from_millis(100);
+
+impl Progress {
+    /// Something begins.
+    pub(super) fn start() -> Self {
+        let told = Arc::new(Told { now: Mutex::new(Some(String::new())), ended: Condvar::new() });
+        let for_teller = Arc::clone(&told);
+        let teller = io::stderr().is_terminal().then(|| std::thread::spawn(move || for_teller.show()));
+        Self { told, teller }
+    }
+
+    /// Says what is going on.
+    pub(super) fn tell(&self, what: String) {
+        if self.teller.is_some() {
+            *self.told.now() = Some(what);
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        *self.told.now() = None;
+        self.told.ended.notify_all();
+        // It does nothing that can fail.
+        self.teller.take().map(JoinHandle::join);
+    }
+}
+
+impl Told {
+    fn now(&self) -> MutexGuard<'_, Option<String>> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Shows it until all is over.
+    fn show(&self) {
+        let (mut shown, mut pause) = (String::new(), PROGRESS_AFTER);
+        let mut now = self.now();
+        while now.is_some() {
+            let waited = self.ended.wait_timeout_while(now, pause, |now| now.is_some());
+            now = waited.unwrap_or_else(PoisonError::into_inner).0;
+            pause = PROGRESS_PAUSE;
+            if let Some(text) = now.as_ref().filter(|text| **text != shown) {
+                shown.clone_from(text);
+                overwrite(text);
+            }
+        }
+        if !shown.is_empty() {
+            overwrite("");
+        }
+    }
+}
+
+/// Whoever looks at it no more misses nothing.
+fn overwrite(text: &str) {
+    let mut stderr = io::stderr().lock();
+    write!(stderr, "\r\x1b[2K{text}").and_then(|()| stderr.flush()).ok();
 }

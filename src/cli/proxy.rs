@@ -7,12 +7,12 @@ use super::{
     exit::{Exit, Failed},
     index::keeper,
     output::note,
-    setup::{Prepared, block_on, prepare},
+    setup::{Prepared, block_on, prepare, sent_file},
     signals::Signals,
 };
 use crate::{
     app::App,
-    config::Http,
+    config::{Environment, Http},
     front::Front,
     model::{diagnostic::Diagnostic, principal::Principal},
     wire::{era::Era, stdio},
@@ -30,6 +30,9 @@ pub(super) fn run(args: &Proxy) -> Result<Exit, Failed> {
         let mut app = App::start(config, again)?;
         app.learn();
         app.on_snapshots(keeper(principal.clone()));
+        if let Some(file) = sent_file(&Environment::of_process()) {
+            app.keep_sent(file);
+        }
         let is_news = |finding: &&Diagnostic| finding.is_error() && !findings.contains(finding);
         for finding in app.files().findings.iter().filter(is_news) {
             tracing::error!("{finding}");

@@ -6,7 +6,7 @@ use clap::Parser as _;
 
 use super::{
     args::{Args, Command},
-    check, diff, eval,
+    budget, check, diff, eval,
     exit::{Exit, Failed},
     index, init, lock, misc,
     output::Output,
@@ -55,6 +55,7 @@ fn run(args: &Args, output: &Output) -> Result<Exit, Failed> {
         Command::Check(check) => check::run(check, output),
         Command::Lock(lock) => lock::run(lock, output),
         Command::Diff(diff) => diff::run(diff, output),
+        Command::Budget(budget) => budget::run(budget, output),
         Command::Index(index) => index::run(index, output),
         Command::Eval(eval) => eval::run(eval, output),
         Command::Schema { of } => misc::schema(*of, output),

@@ -111,6 +111,13 @@ pub(super) fn with_cache(config: &mut Config, environment: &Environment) {
     config.search.cache = config.search.cache.take().or(of_user.map(|folder| folder.join("gatekey")));
 }
 
+/// Where what clients were sent is written down, in the user's folder for such things.
+pub(super) fn sent_file(environment: &Environment) -> Option<PathBuf> {
+    let folder = |name: &str| environment.value(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let of_user = folder("XDG_STATE_HOME").or_else(|| Some(folder("HOME")?.join(".local").join("state")));
+    Some(of_user.or(folder("LOCALAPPDATA"))?.join("gatekey").join("sent.jsonl"))
+}
+
 /// `gatekey.toml` of the folder, else of the user.
 pub(super) fn usual_config(environment: &Environment) -> Option<PathBuf> {
     let of_user = environment

@@ -108,6 +108,7 @@ async fn modern(shared: &Arc<Shared>, posted: Posted<'_>) -> Response<Body> {
     }
     let to = Arc::new(Outbox::of_kind(outbox::Kind::Request, STREAM_QUEUE_BYTES));
     let mut session = Session::new(Arc::clone(&to), shared.principal.clone());
+    session.sent = shared.gateway.stateless_sent();
     if let Some(skill) = skill {
         match shared.gateway.skill(skill, &shared.principal) {
             Some(name) => session.own_skill = Some(name),

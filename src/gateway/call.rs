@@ -51,6 +51,7 @@ impl Gateway {
         let Some(name) = request.params.text_of("name") else {
             return request.refuse(INVALID_PARAMS, "`name` must be a text");
         };
+        request.sent_as.set(Some(meta::sent_as(&name)));
         if meta::NAMES.contains(&&*name) {
             return meta::call(self, request, &name);
         }

@@ -33,6 +33,34 @@ const LOAD: &str = "Loads a skill: returns its playbook, opens its tools, and gi
 
 const NAME: &str = "Name of the skill.";
 
+/// One of the places of the catalogue taken apart, for those who count what each part costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CatalogueParts<'a> {
+    /// The core skill's body, where it stands in this text.
+    pub core: &'a str,
+    /// The skills; empty where they stand elsewhere.
+    pub catalogue: &'a str,
+}
+
+/// Takes apart what stands in one of the places: the description of `skill_load`, that of its `name`, or the instructions.
+pub fn catalogue_parts<'a>(snapshot: &Snapshot, text: &'a str) -> CatalogueParts<'a> {
+    let rest = [INSTRUCTIONS, LOAD, NAME].iter().find_map(|own| text.strip_prefix(own)).unwrap_or_default();
+    let core = snapshot.core.as_ref().and_then(|name| snapshot.skills.get(name)).map(core_text);
+    let found = core.and_then(|core| Some((rest.find(&core)?, core.len())));
+    // It stands either before or behind the skills.
+    match found {
+        Some((0, length)) => {
+            let (core, catalogue) = rest.split_at_checked(length).unwrap_or_default();
+            CatalogueParts { core, catalogue }
+        }
+        Some((at, _)) => {
+            let (catalogue, core) = rest.split_at_checked(at).unwrap_or_default();
+            CatalogueParts { core, catalogue }
+        }
+        None => CatalogueParts { core: "", catalogue: rest },
+    }
+}
+
 /// A skill as the catalogue shows it to somebody.
 pub(super) struct Shown<'a> {
     pub(super) skill: &'a CatalogSkill,

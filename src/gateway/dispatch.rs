@@ -2,6 +2,7 @@
 //! rest goes on in a task of the session. Knows no transport: whoever has one calls [`Gateway::take`].
 
 use std::{
+    cell::Cell,
     collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError, Weak},
     time::Duration,
@@ -11,11 +12,13 @@ use serde_json::{Value, json};
 use tokio::{sync::watch, time::Instant};
 use tracing::debug;
 
-use super::{experience::Experience, finding::Finding, list::Lists, offers::Offers, params::Params, tasks::Tasks};
+use super::{
+    experience::Experience, finding::Finding, ledger::Ledger, list::Lists, offers::Offers, params::Params, tasks::Tasks,
+};
 use crate::{
     catalog::{Snapshot, SnapshotStore},
     gate::key::Secret,
-    model::{name::SkillName, principal::Principal},
+    model::{name::SkillName, principal::Principal, sent::SentAs},
     session::Session,
     upstream::Pool,
     wire::{
@@ -37,6 +40,7 @@ pub struct Gateway {
     pub(super) tasks: Tasks,
     pub(super) finding: Finding,
     pub(super) experience: Experience,
+    pub(super) ledger: Ledger,
     /// Whether the first snapshot with the upstreams' tools is out.
     settled: watch::Receiver<bool>,
     sessions: Mutex<BTreeMap<u64, Weak<Session>>>,
@@ -58,6 +62,8 @@ pub(super) struct Request<'a> {
     pub(super) n_waits: usize,
     /// How often the client was asked for input to it.
     pub(super) n_rounds: usize,
+    /// What an answer of ours counts as, if as anything.
+    pub(super) sent_as: Cell<Option<SentAs>>,
 }
 
 /// What happened to a request before.
@@ -88,7 +94,7 @@ impl Request<'_> {
         if self.era == Era::Modern {
             result["resultType"] = json!("complete");
         }
-        self.to.answer(result_line(&self.id, &result.to_string()));
+        self.answer_with(&result.to_string());
     }
 
     /// Answers with a result of ours, a JSON object with members, parts of which must stay as they were written.
@@ -97,7 +103,14 @@ impl Request<'_> {
             Era::Legacy => result,
             Era::Modern => result.replacen('{', r#"{"resultType":"complete","#, 1),
         };
-        self.to.answer(result_line(&self.id, &result));
+        self.answer_with(&result);
+    }
+
+    fn answer_with(&self, result: &str) {
+        if let Some(kind) = self.sent_as.get() {
+            self.session.sent.add(kind, result.len());
+        }
+        self.to.answer(result_line(&self.id, result));
     }
 
     /// Answers with a JSON-RPC error.
@@ -125,6 +138,7 @@ impl Gateway {
             tasks: Tasks::default(),
             finding,
             experience: Experience::default(),
+            ledger: Ledger::default(),
             settled,
             sessions: Mutex::default(),
         }
@@ -138,6 +152,7 @@ impl Gateway {
     /// Gives up the calls of a session whose client is gone, and what upstreams asked it.
     pub fn close(&self, session: &Session) {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(&session.id);
+        self.ledger.end(session);
         self.pool.each_peer(|peer| peer.cancel_all(session.id));
         self.no_client(session);
         self.pool.end_own(session.id);
@@ -270,7 +285,8 @@ impl Gateway {
             }
         };
         let Tries { n_waits, n_rounds } = tries;
-        let request = Request { session, to, snapshot: self.store.load(), era, id, params, line, n_waits, n_rounds };
+        let (snapshot, sent_as) = (self.store.load(), Cell::default());
+        let request = Request { session, to, snapshot, era, id, params, line, n_waits, n_rounds, sent_as };
         self.serve_request(&request, method);
     }
 
@@ -328,6 +344,7 @@ impl Gateway {
         if request.era == Era::Legacy {
             request.session.state().known_list = Some(prepared.digest);
         }
+        request.session.sent.add_list(prepared.result.len());
         request.to.answer(result_line(&request.id, &prepared.result));
     }
 

@@ -7,7 +7,7 @@ use super::{
     skills,
 };
 use crate::{
-    model::limits::CACHE_MS,
+    model::{limits::CACHE_MS, sent::SentAs},
     session::LogLevel,
     upstream::Offering,
     wire::{
@@ -24,6 +24,7 @@ impl Gateway {
         let asked = request.params.text_of("protocolVersion").unwrap_or_default();
         let version = LEGACY_VERSIONS.iter().find(|known| **known == asked).unwrap_or(&LEGACY);
         let instructions = self.lists.instructions(&request.snapshot, &request.session.principal);
+        request.session.sent.add(SentAs::Instructions, instructions.len());
         let capabilities = request.params.raw("capabilities").map_or("{}", |raw| raw);
         request.session.state().initialize(Some(capabilities));
         self.pool.introduce(Era::Legacy, capabilities);
@@ -38,6 +39,7 @@ impl Gateway {
 
     pub(super) fn discover(&self, request: &Request<'_>) {
         let instructions = self.lists.instructions(&request.snapshot, &request.session.principal);
+        request.session.sent.add(SentAs::Instructions, instructions.len());
         let instructions: Value = serde_json::from_str(&instructions).unwrap_or_default();
         self.pool.introduce(Era::Modern, "{}");
         request.answer(json!({

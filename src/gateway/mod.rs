@@ -11,6 +11,7 @@ mod finish;
 mod hello;
 mod index;
 mod inputs;
+mod ledger;
 mod list;
 mod meta;
 mod notify;
@@ -24,6 +25,7 @@ mod subscribe;
 mod tasks;
 mod upward;
 
+pub use catalogue::{CatalogueParts, catalogue_parts};
 pub use dispatch::{Gateway, needs_upstreams};
 pub use index::{INDEX_MARKERS, MiniIndex, mini_index};
 pub use meta::NAMES as META_TOOLS;

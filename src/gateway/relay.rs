@@ -413,6 +413,7 @@ impl Gateway {
             token: request.params.token().map(|token| token.into()),
             is_repeatable,
             finish: finishing.into_finish(),
+            sent: (method == "tools/call").then(|| Arc::clone(&request.session.sent)),
             idle,
             expires: now + idle,
             ends: now + link.config().call_total,

@@ -319,6 +319,7 @@ fn pass_question(link: &Link, session: &Session, to: &Outbox, message: &Message<
         token: token.map(|token| token.into()),
         is_repeatable: false,
         finish: None,
+        sent: None,
         // It waits for a person.
         idle: most,
         expires: now + most,

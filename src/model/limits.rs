@@ -202,6 +202,18 @@ pub const INDEX_TOKENS: usize = 1_000;
 pub const INDEX_TOKENS_LEAST: usize = 200;
 /// The largest one.
 pub const INDEX_TOKENS_MOST: usize = 100_000;
+/// Bytes of the file of what clients were sent: some thousand sessions.
+pub const SENT_FILE_BYTES: usize = 256 << 10;
+/// How often it is written while sessions go on.
+pub const SENT_EVERY: Duration = Duration::from_secs(60);
+/// Sessions that ended and are not in the file yet; older ones go.
+pub const SENT_ENDED: usize = 1_000;
+/// Pause before the file is tried again that another process is just writing, and how often.
+pub const SENT_PAUSE: Duration = Duration::from_millis(20);
+/// See [`SENT_PAUSE`].
+pub const SENT_TRIES: usize = 10;
+/// Calls of the task that `gatekey budget` estimates: no context window holds more.
+pub const BUDGET_CALLS_MOST: usize = 10_000;
 /// Tokens by which a legacy session's list may grow.
 pub const LIST_TOKENS: usize = 10_000;
 /// A client that has not listed again this long after a change never will.

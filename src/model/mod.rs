@@ -8,5 +8,6 @@ pub mod name;
 pub mod onnx;
 pub mod principal;
 pub mod program;
+pub mod sent;
 pub mod source;
 pub mod tool;

@@ -17,6 +17,7 @@ use crate::{
         limits::RELIST,
         name::{ExposedName, SkillName},
         principal::Principal,
+        sent::Sent,
     },
     wire::{outbox::Outbox, peer::Peer},
 };
@@ -32,6 +33,8 @@ pub struct Session {
     pub principal: Principal,
     /// Whether it is the only one there can be, so that it shares upstreams with nobody.
     pub is_alone: bool,
+    /// What it was sent so far; clients without sessions share one.
+    pub sent: Arc<Sent>,
     /// The skill whose endpoint it came to; its tools are open and listed.
     pub own_skill: Option<SkillName>,
     state: Mutex<State>,
@@ -111,7 +114,7 @@ impl Session {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let id = LAST.fetch_add(1, Ordering::Relaxed) + 1;
         let (client, state, tasks) = (Peer::over(outbox), Mutex::default(), Mutex::default());
-        Self { id, client, principal, is_alone: false, own_skill: None, state, tasks }
+        Self { id, client, principal, is_alone: false, sent: Arc::default(), own_skill: None, state, tasks }
     }
 
     /// Where what nobody asked for goes.

@@ -19,6 +19,7 @@ use super::{
     splice::{member, members, replaced},
     timer,
 };
+use crate::model::sent::{Sent, SentAs};
 
 /// A call that is passed on: where its answer goes, and under which id and token.
 #[derive(Debug)]
@@ -41,6 +42,8 @@ pub struct Relay {
     pub is_repeatable: bool,
     /// Changes the answer on its way, if anything is to change.
     pub finish: Option<Finish>,
+    /// Where the size of the answer is counted, if anywhere.
+    pub sent: Option<Arc<Sent>>,
     /// Without answer or progress for this long the call is given up.
     pub idle: Duration,
     /// When the call is given up as things stand.
@@ -330,6 +333,9 @@ impl Peer {
                     Some(Finish(finish)) => finish(out),
                     None => Some(out),
                 };
+                if let (Some(line), Some(sent)) = (&finished, &relay.sent) {
+                    sent.add(SentAs::Result, line.len());
+                }
                 finished.map_or(Answered::Kept, |line| Answered::Pass(relay.to, line))
             }
             (Some(Ticket::Await(sender)), _) => {
@@ -498,6 +504,7 @@ mod tests {
             token: Some(r#""their token""#.into()),
             is_repeatable: false,
             finish: None,
+            sent: None,
             idle: Duration::from_secs(5),
             expires: now + Duration::from_secs(5),
             ends: now + Duration::from_secs(8),

@@ -10,8 +10,8 @@ const FLOORS: &[&[&str]] = &[
     &["wire", "config", "skill", "gate", "tokens", "search", "observe"],
     &["catalog"],
     &["upstream", "session"],
-    &["reload", "gateway", "lock", "report", "clients", "dashboard"],
-    &["front"],
+    &["reload", "gateway", "lock", "clients", "dashboard"],
+    &["front", "report"],
     &["app"],
     &["cli"],
 ];

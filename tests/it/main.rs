@@ -4,6 +4,8 @@
 mod architecture;
 mod bad_input;
 mod bridge;
+mod budget;
+mod budget_task;
 mod cases;
 mod check;
 mod conformance;

@@ -9,4 +9,4 @@ mod tool_call;
 mod tool_describe;
 
 pub use serve::NAMES;
-pub(super) use serve::{call, definitions};
+pub(super) use serve::{call, definitions, sent_as};

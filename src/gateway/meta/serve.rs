@@ -17,6 +17,7 @@ use crate::{
     model::{
         name::{SkillName, did_you_mean},
         principal::Principal,
+        sent::SentAs,
         tool::Effect,
     },
     wire::{envelope::as_text, era::Era, splice::members},
@@ -50,6 +51,17 @@ pub(in crate::gateway) fn definitions(snapshot: &Snapshot, principal: &Principal
         tools.push(skill_unload::definition());
     }
     tools.iter().map(Value::to_string).collect()
+}
+
+/// What an answer of our own to a call of this tool counts as.
+pub(in crate::gateway) fn sent_as(name: &str) -> SentAs {
+    match name {
+        "skill_load" => SentAs::Load,
+        // What an upstream answers is counted on its way.
+        "tool_call_read" | "tool_call_write" => SentAs::Refusal,
+        _ if NAMES.contains(&name) => SentAs::Discovery,
+        _ => SentAs::Refusal,
+    }
 }
 
 /// Serves a call of a meta-tool.
@@ -161,7 +173,8 @@ pub(super) fn define(name: &str, description: &str, schema: Value, annotations: 
 }
 
 pub(super) fn read_only() -> Value {
-    json!({"readOnlyHint": true, "idempotentHint": true, "openWorldHint": false})
+    // Every client pays for each word: that it may be repeated goes without saying where nothing is changed.
+    json!({"readOnlyHint": true, "openWorldHint": false})
 }
 
 /// A result whose text is for the model, and which hosts should keep.

@@ -37,7 +37,7 @@ pub(super) fn definition(snapshot: &Snapshot, principal: &Principal, texts: Text
     if !names.is_empty() && names.len() <= ENUM_ENTRIES && !has_hidden {
         name["enum"] = json!(names);
     }
-    let again = json!({"type": "boolean", "description": "Return the playbook although it was loaded before."});
+    let again = json!({"type": "boolean", "description": "Return the playbook again."});
     let schema = json!({"type": "object", "properties": {"name": name, "again": again}, "required": ["name"]});
     define("skill_load", &texts.load_description, schema, super::serve::read_only())
 }

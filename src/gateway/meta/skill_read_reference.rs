@@ -10,8 +10,8 @@ use crate::{
 
 pub(super) fn definition() -> Value {
     let schema = json!({"type": "object", "required": ["skill", "path"], "properties": {
-        "skill": {"type": "string", "description": "Name of the skill."},
-        "path": {"type": "string", "description": "One of the references that skill_load listed."},
+        "skill": {"type": "string"},
+        "path": {"type": "string", "description": "As skill_load listed it."},
     }});
     define(
         "skill_read_reference",

@@ -10,7 +10,7 @@ use crate::gateway::{
 };
 
 pub(super) fn definition() -> Value {
-    let name = json!({"type": "string", "description": "Name of a loaded skill."});
+    let name = json!({"type": "string"});
     let schema = json!({"type": "object", "properties": {"name": name}, "required": ["name"]});
     define("skill_unload", "Closes the tools of a loaded skill again.", schema, super::serve::read_only())
 }

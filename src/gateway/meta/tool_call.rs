@@ -24,8 +24,8 @@ use crate::{
 pub(super) fn definition(name: &str, intent: Intent) -> Value {
     let is_read = name == "tool_call_read";
     let mut properties = json!({
-        "key": {"type": "string", "description": "The key that skill_load returned."},
-        "name": {"type": "string", "description": "Name of the tool."},
+        "key": {"type": "string", "description": "From skill_load."},
+        "name": {"type": "string"},
         "arguments": {"type": "object", "description": "The tool's own arguments."},
     });
     let mut required = vec!["name"];
@@ -39,10 +39,10 @@ pub(super) fn definition(name: &str, intent: Intent) -> Value {
     let schema = json!({"type": "object", "properties": properties, "required": required});
     if is_read {
         let text = "Calls an opened tool that only reads (marked r by skill_load).";
-        define(name, text, schema, json!({"readOnlyHint": true, "openWorldHint": true}))
+        define(name, text, schema, json!({"readOnlyHint": true}))
     } else {
         let text = "Calls an opened tool that may change something (marked w by skill_load).";
-        define(name, text, schema, json!({"readOnlyHint": false, "destructiveHint": true, "openWorldHint": true}))
+        define(name, text, schema, json!({"readOnlyHint": false, "destructiveHint": true}))
     }
 }
 

@@ -28,12 +28,12 @@ use crate::{
 
 pub(super) fn definition() -> Value {
     let schema = json!({"type": "object", "properties": {
-        "names": {"type": "array", "items": {"type": "string"}, "description": "Names of opened tools."},
+        "names": {"type": "array", "items": {"type": "string"}},
         "query": {"type": "string", "description": "Words to find opened tools by, instead of names."},
-        "regex": {"type": "string", "description": "A regular expression that names or descriptions of opened tools have, instead of words."},
-        "key": {"type": "string", "description": "The key that skill_load returned."},
+        "regex": {"type": "string", "description": "A regular expression over names and descriptions, instead of words."},
+        "key": {"type": "string", "description": "From skill_load."},
         "skill": {"type": "string", "description": "Only tools of this skill."},
-        "limit": {"type": "integer", "minimum": 1, "maximum": DESCRIBE_TOOLS, "description": "At most so many tools."},
+        "limit": {"type": "integer", "minimum": 1, "maximum": DESCRIBE_TOOLS},
     }});
     define("tool_describe", "Returns the full definitions of opened tools.", schema, super::serve::read_only())
 }

@@ -91,6 +91,7 @@ pub(crate) fn gatekey() -> Command {
     command.env_remove("GATEKEY_CONFIG").env_remove("GATEKEY_LOG").env("XDG_CONFIG_HOME", "/nonexistent");
     // Vectors of one run are there for the next one.
     command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
+    command.env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"));
     command
 }
 
