@@ -192,6 +192,9 @@ pub(super) struct Check {
     /// A client whose limits on names and tools hold too
     #[arg(long, value_name = "CLIENT", value_parser = client())]
     pub(super) client: Option<String>,
+    /// Tokens that a skill may have in the list with all that is open then, and a fresh client's start
+    #[arg(long, value_name = "TOKENS")]
+    pub(super) max_tokens: Option<usize>,
     /// A git revision: tell what the gating map opens now that it did not open then
     #[arg(long, value_name = "REVISION")]
     pub(super) against: Option<String>,

@@ -24,6 +24,7 @@ use crate::{
     report::{Budget, Plan, Source, Wanted, budget, compare, csv, html, markdown, measured, said, text},
     session::{SentRecord, read_sent, servers_digest},
     tokens::Tokenizer,
+    wire::era::Era,
 };
 
 pub(super) fn run(args: &args::Budget, output: &Output) -> Result<Exit, Failed> {
@@ -127,6 +128,40 @@ fn counted(args: &args::Budget, seen: &Seen, progress: &Progress) -> Result<Budg
         budget.measured = Some(measured(&sent(snapshot)?, &said, &budget, &rfc3339));
     }
     Ok(budget)
+}
+
+/// What costs over `most` tokens: skills with all of their tools in the list, and what a fresh client gets.
+pub(super) fn over(snapshot: &Arc<Snapshot>, principal: &Principal, most: usize) -> Result<Vec<Diagnostic>, Failed> {
+    let said = block_on(said(snapshot, principal))?.map_err(|error| Failed::new(Exit::Internal, error))?;
+    let wanted = Wanted {
+        tokenizer: Tokenizer::O200kBase,
+        sets: Vec::new(),
+        window: 0,
+        top: 0,
+        plan: Plan { steps: 0, loads: 0, result_tokens: 0, call_tokens: 0, cache_read: 0.0 },
+        source: Source::Live,
+        taken_at: String::new(),
+    };
+    let budget = budget(snapshot, principal, &said, &wanted, &|_, _| ());
+    let mut found = Vec::new();
+    for start in budget.start.iter().filter(|start| start.total > most) {
+        let era = if start.era == Era::Modern { "newer" } else { "older" };
+        let message = format!("a fresh client of the {era} protocol gets {} tokens, over {most}", start.total);
+        let hint = "lower `catalog-budget-tokens`, or let fewer tools be open at all times";
+        found.push(Diagnostic::warning("budget-start", message).hint(hint));
+    }
+    for row in budget.rows.iter().filter(|row| row.list_tokens > most) {
+        // Not the sets without a skill or with all of them: nobody loads those.
+        let Some(skill) = snapshot.skills.get(row.set.as_str()) else { continue };
+        let message = format!("`{}` has {} tokens in the list, over {most}", skill.name, row.list_tokens);
+        let finding = Diagnostic::warning("budget-skill", message).hint("split it, or open fewer tools with it");
+        let place = snapshot.map.as_ref().and_then(|map| map.skills.get(&skill.name)).map(|(place, _)| place.clone());
+        found.push(match place {
+            Some(place) => finding.at(place),
+            None => finding,
+        });
+    }
+    Ok(found)
 }
 
 /// What running proxies of the same servers wrote down.

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{
     args::{Check, Format, Level},
-    check_against, check_formats,
+    budget, check_against, check_formats,
     exit::{Exit, Failed},
     lock,
     output::Output,
@@ -49,6 +49,9 @@ pub(super) fn run(args: &Check, output: &Output) -> Result<Exit, Failed> {
     findings.extend(snapshot.hidden_in_tools());
     if let Some(client) = CLIENTS.iter().find(|client| args.client.as_deref() == Some(client.name)) {
         findings.extend(snapshot.beyond_client(client, META_TOOLS.len()));
+    }
+    if let Some(most) = args.max_tokens {
+        findings.extend(budget::over(&snapshot, &prepared.principal, most)?);
     }
     if let Some(revision) = &args.against {
         findings.extend(check_against::findings(&snapshot, revision)?);

@@ -70,8 +70,16 @@ pub(super) fn run(args: &Init, output: &Output) -> Result<Exit, Failed> {
     }
     let setup = Setup { upstreams: Vec::new(), config: Some(own), principal: None };
     let recorded = Recorded { lock: None };
-    let args =
-        Check { offline: false, format: None, level: Level::Lenient, client: None, against: None, recorded, setup };
+    let args = Check {
+        offline: false,
+        format: None,
+        level: Level::Lenient,
+        client: None,
+        max_tokens: None,
+        against: None,
+        recorded,
+        setup,
+    };
     check::run(&args, output)
 }
 

@@ -112,6 +112,8 @@ impl fmt::Display for Diagnostic {
 
 /// Every code there is, sorted. A code, once shipped, keeps its meaning.
 pub const CODES: &[&str] = &[
+    "budget-skill",
+    "budget-start",
     "client-name-long",
     "client-tools-many",
     "config-invalid",

@@ -161,6 +161,19 @@ fn a_client_without_room_and_characters_that_nobody_sees_are_findings() {
 }
 
 #[test]
+fn what_costs_too_much_is_a_finding_at_the_skill() {
+    let desk = Repository::new(&["--tool", "note_add", "--tool", "note_drop"]);
+    assert_eq!(desk.findings(&["--max-tokens", "5000"]), (0, vec![]));
+    let (code, findings) = desk.findings(&["--max-tokens", "50"]);
+    let codes: Vec<&str> = findings.iter().map(|(code, _)| code.as_str()).collect();
+    assert_eq!((code, codes), (1, vec!["budget-start", "budget-start", "budget-skill"]));
+    assert!(
+        findings[2].1.starts_with("`notes` has ") && findings[2].1.ends_with(" tokens in the list, over 50"),
+        "{findings:?}"
+    );
+}
+
+#[test]
 fn the_standard_is_stricter_than_clients() {
     let desk = Repository::new(&["--tool", "note_add"]);
     desk.write("skills/notes/SKILL.md", &SKILL.replace("name: notes", "name: Notes"));
