@@ -79,7 +79,21 @@ const LAUNCHERS: &[&str] =
 /// Words between a launcher and what it launches.
 const LAUNCHER_WORDS: &[&str] = &["run", "dlx", "exec", "tool"];
 /// File and folder names that say nothing about the server in them.
-const EMPTY_NAMES: &[&str] = &["index", "main", "__main__", "cli", "server", "dist", "build", "src", "bin", "lib"];
+const EMPTY_NAMES: &[&str] = &[
+    "index",
+    "main",
+    "__main__",
+    "cli",
+    "server",
+    "mcp",
+    "mcp-server",
+    "dist",
+    "build",
+    "src",
+    "bin",
+    "lib",
+    "node_modules",
+];
 
 /// The program's name without folder and ending; behind a launcher, that of what it launches.
 fn program_name(words: &[String]) -> String {
@@ -100,6 +114,8 @@ fn program_name(words: &[String]) -> String {
 fn telling_part(word: &str) -> String {
     let endings = [".js", ".mjs", ".cjs", ".py", ".ts", ".exe", ".cmd", ".sh"];
     let stem = |part: &str| {
+        // `@scope`, or `name@version`.
+        let part = part.strip_prefix('@').unwrap_or(part);
         let part = part.split_once('@').map_or(part, |(name, _)| name);
         endings.iter().find_map(|ending| part.strip_suffix(ending)).unwrap_or(part).to_owned()
     };
@@ -130,6 +146,8 @@ mod tests {
             ("uvx mcp-server-git --repository .", "mcp-server-git"),
             ("node 'my servers/shop.mjs' x", "shop"),
             ("node /opt/node_modules/@modelcontextprotocol/server-memory/dist/index.js", "server-memory"),
+            ("npx @playwright/mcp@latest", "playwright"),
+            ("node node_modules/@playwright/mcp/cli.js", "playwright"),
             ("env A=1 B=/x/y node ./notes/build/index.js", "notes"),
             ("python3 server.py", "server"),
             ("https://user@mcp.example.com:8443/mcp?x=1", "mcp.example.com"),
