@@ -31,6 +31,7 @@ use crate::{
         guard::Guard,
         outbox::Outbox,
         stdio::{Input, Output},
+        timer,
     },
 };
 
@@ -73,7 +74,7 @@ impl SentFile {
             let (file, records) = (self.file.clone(), records.clone());
             match spawn_blocking(move || write_sent(&file, &records)).await {
                 Ok(Ok(true)) => return self.gateway.forget_ended(n_ended),
-                Ok(Ok(false)) => tokio::time::sleep(SENT_PAUSE).await,
+                Ok(Ok(false)) => timer::sleep(SENT_PAUSE).await,
                 Ok(Err(error)) => {
                     tracing::debug!(%error, "what clients were sent is not written down");
                     return;
@@ -140,7 +141,8 @@ impl App {
         let keeping = sent.clone();
         self.tasks.spawn(async move {
             loop {
-                tokio::time::sleep(SENT_EVERY).await;
+                // Not the runtime's timer: one that stands there makes every call dearer.
+                timer::sleep(SENT_EVERY).await;
                 keeping.write().await;
             }
         });

@@ -10,6 +10,9 @@ use crate::{
     skill::SkillSet,
 };
 
+/// Characters that are named in one finding.
+const HIDDEN_NAMED: usize = 5;
+
 /// A client's limits on tools.
 #[derive(Debug)]
 pub struct ClientLimits {
@@ -68,14 +71,24 @@ impl Snapshot {
             // Escaped or not.
             let decoded =
                 serde_json::from_str::<serde_json::Value>(&tool.tool.definition).ok().map(|value| texts(&value));
-            let found = hidden(decoded.as_deref().unwrap_or(&tool.tool.definition)).next()?;
+            let text = decoded.as_deref().unwrap_or(&tool.tool.definition);
+            let found = all_hidden(text)?;
             let message =
                 format!("the definition of `{}` of `{}` has {found}, which nobody sees", tool.exposed, tool.upstream);
-            let hint = format!("`gatekey tools show {}` shows it; ask whoever wrote it", tool.exposed);
+            let hint = "ask whoever wrote it; a terminal does not show it";
             Some(Diagnostic::warning("hidden-character", message).hint(hint))
         };
         self.registry.tools().iter().filter_map(finding).collect()
     }
+}
+
+/// What is hidden in a text: each kind of character once, at most [`HIDDEN_NAMED`] of them.
+fn all_hidden(text: &str) -> Option<String> {
+    let mut found: Vec<String> = hidden(text).map(|hidden| hidden.to_string()).collect();
+    found.sort();
+    found.dedup();
+    found.truncate(HIDDEN_NAMED);
+    (!found.is_empty()).then(|| found.join(", "))
 }
 
 /// Every text in a value, one a line.
@@ -94,8 +107,9 @@ fn texts(value: &serde_json::Value) -> String {
 pub fn hidden_in_skills(set: &SkillSet) -> Vec<Diagnostic> {
     let finding = |(file, skill): (&std::path::Path, &crate::skill::Skill)| {
         let text = std::fs::read_to_string(file).ok()?;
-        let found = hidden(&text).next()?;
-        let before = text.get(..found.at)?;
+        let first = hidden(&text).next()?;
+        let found = all_hidden(&text)?;
+        let before = text.get(..first.at)?;
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
         let message = format!("`{}` has {found}, which nobody sees", skill.name);

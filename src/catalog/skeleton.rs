@@ -10,6 +10,7 @@ use super::{
     snapshot::{CatalogSkill, Origin, Snapshot},
 };
 use crate::model::{
+    hidden::hidden,
     limits::DESCRIPTION_CHARS,
     tool::{Effect, cut, first_sentence},
 };
@@ -44,7 +45,13 @@ impl Snapshot {
         let name = std::iter::once(name.clone()).chain(numbered).find(is_free).unwrap_or(name);
         let description = description(skill, &tools);
         let header = format!("---\nname: {name}\ndescription: {}\n---\n", quoted(&description));
-        Skeleton { text: format!("{header}# {}\n\n{}", title(&name), body(skill, &tools)), name }
+        let mut text = format!("{header}# {}\n\n{}", title(&name), body(skill, &tools));
+        // What nobody sees in a definition is not handed on.
+        let hidden: Vec<usize> = hidden(&text).map(|hidden| hidden.at).collect();
+        for at in hidden.into_iter().rev() {
+            text.remove(at);
+        }
+        Skeleton { text, name }
     }
 }
 
@@ -139,7 +146,7 @@ fn body(skill: &CatalogSkill, tools: &[&Registered]) -> String {
     text.push_str("- Ask before a tool that changes something, and say what it will change.\n\n## Tools\n\n");
     for index in in_order {
         let tool = tools[index];
-        let effect = if tool.tool.effect == Effect::Read { "reads" } else { "changes" };
+        let effect = if tool.tool.effect == Effect::Read { "reads" } else { "may change something" };
         let sentence = first_sentence(&tool.tool.description, SENTENCE_CHARS[1]);
         let sentence = if sentence.is_empty() { "says nothing of itself.".to_owned() } else { sentence };
         text.push_str(&format!("- `{}` ({effect}): {sentence}\n", tool.exposed));

@@ -243,7 +243,7 @@ pub(super) struct Recorded {
 /// Record what upstreams and skills are now, for reviews and for `check`.
 #[derive(Debug, ClapArgs)]
 pub(super) struct Lock {
-    /// Record changes too: all, or those of an upstream, `upstream:tool` or a skill (repeatable)
+    /// Record changes too: all, or those of an upstream, `upstream:tool` or `skill:name` (repeatable)
     #[arg(long, value_name = "NAME", num_args = 0..=1)]
     pub(super) accept: Option<Vec<String>>,
     #[command(flatten)]

@@ -20,13 +20,15 @@ pub(super) fn findings(snapshot: &Snapshot, revision: &str) -> Result<Vec<Diagno
     let Some(map) = &snapshot.map else {
         return Err(Failed::new(Exit::Usage, "there is no gating map to compare with another revision"));
     };
+    let mut found = Vec::new();
     let mut before = GatingMap::default();
     for file in &snapshot.config.maps {
         let Some(text) = at_revision(file, revision)? else { continue };
-        before.join(file, text).map_err(|findings| Failed {
-            findings,
-            ..Failed::new(Exit::Invalid, format!("`{}` at {revision} cannot be read", file.display()))
-        })?;
+        if before.join(file, text).is_err() {
+            // Whoever mends it must get past this.
+            let message = format!("at {revision} this map cannot be read, so all that it opens now is new");
+            found.push(Diagnostic::note("map-opens", message).at(Place { file: file.clone(), ..Place::default() }));
+        }
     }
     let is_open = |entries: &[Entry], position: usize| {
         let tool = &snapshot.registry.tools()[position];
@@ -37,7 +39,6 @@ pub(super) fn findings(snapshot: &Snapshot, revision: &str) -> Result<Vec<Diagno
         let of_core = before.core_skill.as_ref().and_then(|(core, _)| before.skills.get(core));
         is_open(&before.always, position) || of_core.is_some_and(|(_, entries)| is_open(entries, position))
     };
-    let mut found = Vec::new();
     let always = (0..n_tools).filter(|position| snapshot.is_always_open(*position) && !was_always(*position));
     let place = snapshot.config.maps.first().map(|file| Place { file: file.clone(), ..Place::default() });
     found.extend(finding(snapshot, "everybody", always.collect(), place));
@@ -81,7 +82,10 @@ fn at_revision(file: &Path, revision: &str) -> Result<Option<String>, Failed> {
     };
     let known = git(&["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{revision}^{{commit}}")])?;
     if !known.status.success() {
-        let failed = Failed::new(Exit::Usage, format!("git knows no revision `{revision}` of `{}`", file.display()));
+        let failed = Failed::new(
+            Exit::Usage,
+            format!("git knows no revision `{revision}` of `{}`, or there is no repository", file.display()),
+        );
         return Err(failed.hint("in CI, fetch it first: a shallow clone has only the newest"));
     }
     let shown = git(&["show", &format!("{revision}:./{name}")])?;

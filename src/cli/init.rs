@@ -58,12 +58,14 @@ pub(super) fn run(args: &Init, output: &Output) -> Result<Exit, Failed> {
     }
     report(&drafts, args.dry_run, *output);
     let own = folder.join(CONFIG);
-    let is_kept = drafts.iter().any(|draft| draft.is_there && draft.path == own);
-    if is_kept {
-        output.note(&format!(
-            "`{}` is as it was; it needs `maps = [\"{MAP}\"]` and `skills = [\"{SKILLS}\"]`",
-            own.display()
-        ));
+    let kept = drafts.iter().find(|draft| draft.is_there && draft.path == own);
+    let text = kept.and_then(|draft| fs::read_to_string(&draft.path).ok()).unwrap_or_default();
+    let is_missing = |draft: &Draft| {
+        [MAP, SKILLS].iter().any(|path| !text.contains(path))
+            || !draft.text.lines().filter(|line| line.starts_with("[upstreams.")).all(|line| text.contains(line))
+    };
+    if let Some(draft) = kept.filter(|draft| is_missing(draft)) {
+        output.note(&format!("`{}` is as it was; of this it may lack something:\n\n{}", own.display(), draft.text));
     }
     if args.dry_run || output.is_json {
         return Ok(Exit::Done);
@@ -90,7 +92,7 @@ fn write(draft: &Draft) -> Result<(), Failed> {
         }
         put::write(&draft.path, draft.text.as_bytes())
     };
-    write().map_err(|error| Failed::new(Exit::Internal, format!("failed to write `{}`: {error}", draft.path.display())))
+    write().map_err(|error| Failed::new(Exit::Usage, format!("failed to write `{}`: {error}", draft.path.display())))
 }
 
 fn report(drafts: &[Draft], is_dry: bool, output: Output) {
@@ -109,7 +111,7 @@ fn report(drafts: &[Draft], is_dry: bool, output: Output) {
     }
     for draft in drafts {
         output.data(&format!("{}: {}", draft.path.display(), become_of(draft)));
-        if is_dry {
+        if is_dry && !draft.is_there {
             output.data(&draft.text.lines().map(|line| format!("    {line}\n")).collect::<String>());
         }
     }

@@ -57,7 +57,7 @@ pub(super) fn run(args: &Args, output: &Output) -> Result<Exit, Failed> {
     let is_written = std::fs::read_to_string(&file).ok().as_deref() != Some(&text);
     if is_written {
         put::write(&put::target(&file), text.as_bytes())
-            .map_err(|error| Failed::new(Exit::Internal, format!("failed to write `{}`: {error}", file.display())))?;
+            .map_err(|error| Failed::new(Exit::Usage, format!("failed to write `{}`: {error}", file.display())))?;
     }
     let counts = counts(&lock);
     if output.is_json {
@@ -158,9 +158,17 @@ fn accepted<'a>(
     names: Option<&'a [String]>,
     changes: &BTreeMap<Subject, Change>,
 ) -> Result<impl Fn(&Subject) -> bool + use<'a>, Failed> {
-    let is_of = |name: &str, subject: &Subject| match subject {
+    let is_upstream = |name: &str| {
+        changes.keys().any(|subject| matches!(subject, Subject::Upstream(upstream) | Subject::Tool(upstream, _) if upstream.as_str() == name))
+    };
+    let upstreams: Vec<String> = names.unwrap_or_default().iter().filter(|name| is_upstream(name)).cloned().collect();
+    let is_of = move |name: &str, subject: &Subject| match subject {
         Subject::Tool(upstream, tool) => name == upstream.as_str() || name == tool || name == subject.name(),
-        Subject::Upstream(_) | Subject::Skill(_) => name == subject.name(),
+        Subject::Upstream(_) => name == subject.name(),
+        // Often a skill is called as its upstream is, which is meant then.
+        Subject::Skill(skill) => {
+            name == subject.name() || (name == skill.as_str() && !upstreams.iter().any(|upstream| upstream == name))
+        }
     };
     if let Some(name) =
         names.unwrap_or_default().iter().find(|name| !changes.keys().any(|subject| is_of(name, subject)))

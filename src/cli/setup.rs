@@ -199,11 +199,18 @@ pub(super) fn look(config: Config) -> Result<Looked, Failed> {
     block_on(async {
         let app = start(config)?;
         app.all_answered().await;
-        let (findings, snapshot) = (app.findings(), app.store.load());
+        let (mut findings, snapshot) = (app.findings(), app.store.load());
         let views = app.pool.links().iter().map(|link| (link.name().clone(), link.view())).collect::<Vec<_>>();
+        // Who has not said a word by now is as good as down.
+        let silent = views.iter().filter(|(_, view)| view.phase == Phase::Starting).map(|(name, _)| {
+            Diagnostic::error("upstream-unreachable", format!("upstream `{name}` is down: it does not answer"))
+        });
+        let silent: Vec<Diagnostic> = silent.collect();
+        let has_failed = app.has_failed_upstreams() || !silent.is_empty();
+        findings.extend(silent);
         let ready = views.into_iter().filter(|(_, view)| view.phase == Phase::Ready);
         let upstreams = ready.map(|(name, view)| Seen { name, facts: view.facts, tools: view.tools }).collect();
-        let looked = Looked { findings, snapshot, has_failed: app.has_failed_upstreams(), upstreams };
+        let looked = Looked { findings, snapshot, has_failed, upstreams };
         app.stop().await;
         Ok(looked)
     })?

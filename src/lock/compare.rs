@@ -31,12 +31,12 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// What somebody accepts it by: the upstream's or skill's name, the tool's as `upstream:tool`.
+    /// What somebody accepts it by: the upstream's name, the tool's as `upstream:tool`, the skill's as `skill:name`.
     pub fn name(&self) -> String {
         match self {
             Self::Upstream(upstream) => upstream.to_string(),
             Self::Tool(upstream, tool) => format!("{upstream}:{tool}"),
-            Self::Skill(skill) => skill.to_string(),
+            Self::Skill(skill) => format!("skill:{skill}"),
         }
     }
 }

@@ -104,6 +104,15 @@ fn nothing_is_written_over_and_a_dry_run_writes_nothing() {
 }
 
 #[test]
+fn what_nobody_sees_is_not_handed_on() {
+    let case = Case::new("many");
+    let config = config_of(&case, &["note_add\u{200b}".into(), "note_list".into()]);
+    let (code, stdout, _, files) = init(&case, &config, &[]);
+    assert!(code == 1 && stdout.contains("hidden-character"), "the definition itself is said: {code} {stdout}");
+    assert!(!files["skills/desk/SKILL.md"].contains('\u{200b}'), "{files:?}");
+}
+
+#[test]
 fn a_server_that_is_down_is_not_guessed_at() {
     let case = Case::new("many");
     let config = case.write("servers.json", r#"{"mcpServers": {"desk": {"command": "no-such-program"}}}"#);

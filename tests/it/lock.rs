@@ -115,7 +115,7 @@ fn what_changed_since_it_was_recorded_is_named_and_recorded_when_accepted() {
     assert_eq!(fs::read_to_string(desk.case.path("gatekey.lock")).unwrap(), first, "not without being accepted");
     let (code, _, stderr) = desk.run(&["lock", "--accept", "note_lst"]);
     assert!(code == 2 && stderr.contains("nothing of `note_lst` has changed"), "{code} {stderr}");
-    assert_eq!(desk.run(&["lock", "--accept", "note_list", "--accept", "notes"]).0, 1);
+    assert_eq!(desk.run(&["lock", "--accept", "note_list", "--accept", "skill:notes"]).0, 1);
     assert_eq!(desk.findings(&[]), (1, pairs(&[of_tools[1], of_tools[2]])));
     assert_eq!(desk.run(&["lock", "--accept"]).0, 0);
     assert_eq!(desk.findings(&[]), (0, vec![]));

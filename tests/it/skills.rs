@@ -100,7 +100,9 @@ fn each_broken_skill_has_its_outcome_and_reason_and_each_code_has_a_broken_skill
     let there = fs::read_dir(&broken).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     assert_eq!(there.collect::<BTreeSet<_>>(), known, "every folder is in the table");
     let covered: BTreeSet<&str> = SHAPES.iter().chain(&made).flat_map(|(_, outcome)| codes_of(outcome)).collect();
-    let missing: Vec<_> = CODES.iter().filter(|code| code.starts_with("skill") && !covered.contains(*code)).collect();
+    // These are about skills that are made of upstreams.
+    let of_files = |code: &&&str| code.starts_with("skill") && !["skill-of-upstream", "skill-renamed"].contains(*code);
+    let missing: Vec<_> = CODES.iter().filter(of_files).filter(|code| !covered.contains(*code)).collect();
     assert!(missing.is_empty() || cfg!(not(unix)), "no broken skill has {missing:?}");
 }
 
