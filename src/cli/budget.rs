@@ -16,6 +16,7 @@ use super::{
 use crate::{
     catalog::Snapshot,
     config::Environment,
+    lock::Lock,
     model::{
         diagnostic::Diagnostic,
         name::{SkillName, did_you_mean},
@@ -87,7 +88,7 @@ fn see(args: &args::Budget, progress: &Progress) -> Result<Seen, Failed> {
     let Prepared { config, principal, .. } = prepare(&args.setup)?;
     let (looked, source, taken_at) = if args.offline {
         let file = lock::file_of(&args.recorded, &args.setup);
-        let known = lock::read(&file).map_err(|error| lock::unreadable(&file, &error))?;
+        let known = Lock::read(&file).map_err(|error| lock::unreadable(&file, &error))?;
         let newest = known.upstreams.values().map(|upstream| upstream.recorded.clone()).max().unwrap_or_default();
         (lock::look_offline(config, &known, &file), Source::Lock, newest)
     } else {
@@ -198,7 +199,7 @@ fn chosen(set: &str, snapshot: &Snapshot, principal: &Principal) -> Result<Vec<S
 }
 
 /// In RFC 3339, to the second; `SOURCE_DATE_EPOCH` makes reports reproducible.
-fn now() -> String {
+pub(super) fn now() -> String {
     let fixed = Environment::of_process().value("SOURCE_DATE_EPOCH").and_then(|seconds| seconds.parse().ok());
     rfc3339(fixed.unwrap_or_else(|| OffsetDateTime::now_utc().unix_timestamp()))
 }

@@ -16,15 +16,14 @@ use super::{
 use crate::{
     catalog::{CLIENTS, hidden_in_skills, lint},
     gateway::META_TOOLS,
-    lock::LockError,
+    lock::{Lock, LockError},
     model::diagnostic::{Diagnostic, Severity},
-    skill::load_folders,
 };
 
 pub(super) fn run(args: &Check, output: &Output) -> Result<Exit, Failed> {
     let prepared = prepare(&args.setup)?;
     let file = lock::file_of(&args.recorded, &args.setup);
-    let known = match lock::read(&file) {
+    let known = match Lock::read(&file) {
         Ok(known) => Some(known),
         // Nobody has to record anything, unless it is to be used.
         Err(LockError::Io(error)) if error.kind() == NotFound && args.recorded.lock.is_none() && !args.offline => None,
@@ -39,9 +38,8 @@ pub(super) fn run(args: &Check, output: &Output) -> Result<Exit, Failed> {
     if let Some(known) = &known {
         findings.extend(lock::findings(known, &lock::now(&config, &looked, Some(known))?, &file));
     }
-    let Looked { findings: of_running, snapshot, has_failed, .. } = looked;
+    let Looked { findings: of_running, snapshot, has_failed, skills, .. } = looked;
     findings.extend(of_running);
-    let skills = load_folders(&config.skills);
     // Lint says them again, with advice.
     findings.retain(|finding| !skills.findings.contains(finding));
     findings.extend(lint(&skills).findings);

@@ -8,20 +8,25 @@ use similar::{ChangeTag, TextDiff};
 use super::{
     args::Diff,
     exit::{Exit, Failed},
-    lock::{exit, file_of, now, read, unreadable},
+    lock::{exit, file_of, now, unreadable},
     output::Output,
     setup::{look, prepare},
 };
-use crate::lock::{Change, Difference, Subject, compare};
+use crate::{
+    lock::{Change, Difference, Lock, Subject, compare},
+    model::hidden::visible,
+};
 
 /// Lines around a change that are shown too.
 const AROUND: usize = 1;
 
 pub(super) fn run(args: &Diff, output: &Output) -> Result<Exit, Failed> {
     let file = file_of(&args.recorded, &args.setup);
-    let known = read(&file).map_err(|error| unreadable(&file, &error))?;
+    let known = Lock::read(&file).map_err(|error| unreadable(&file, &error))?;
     let (after, against, has_failed) = match &args.against {
-        Some(other) => (read(other).map_err(|error| unreadable(other, &error))?, other.display().to_string(), false),
+        Some(other) => {
+            (Lock::read(other).map_err(|error| unreadable(other, &error))?, other.display().to_string(), false)
+        }
         None => {
             let prepared = prepare(&args.setup)?;
             let config = prepared.config.clone();
@@ -72,20 +77,6 @@ fn print_one(Difference { part, before, after }: &Difference, output: Output) {
     }
 }
 
-/// What would not be seen, or would do something to a terminal, as its number.
-fn visible(text: &str) -> String {
-    let is_hidden = |c: char| {
-        (c.is_control() && c != '\t')
-            || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{e0000}'..='\u{e0fff}')
-    };
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        if is_hidden(c) { shown.extend(c.escape_unicode()) } else { shown.push(c) }
-    }
-    shown
-}
-
 /// Changes as reports have them.
 pub(super) fn as_json(changes: &BTreeMap<Subject, Change>) -> Vec<Value> {
     let one = |(subject, change): (&Subject, &Change)| {
@@ -105,14 +96,4 @@ pub(super) fn as_json(changes: &BTreeMap<Subject, Change>) -> Vec<Value> {
         value
     };
     changes.iter().map(one).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_would_not_be_seen_is_shown_by_its_number() {
-        assert_eq!(visible("a\u{200b}b\u{1b}[31m\u{e0041}\u{202e} č"), r"a\u{200b}b\u{1b}[31m\u{e0041}\u{202e} č");
-    }
 }

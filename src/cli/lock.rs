@@ -8,11 +8,10 @@ use std::{
 };
 
 use serde_json::json;
-use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
 use super::{
     args::{Lock as Args, Recorded, Setup},
-    diff,
+    budget, diff,
     exit::{Exit, Failed},
     output::Output,
     put,
@@ -36,7 +35,7 @@ const FILE: &str = "gatekey.lock";
 
 pub(super) fn run(args: &Args, output: &Output) -> Result<Exit, Failed> {
     let file = file_of(&args.recorded, &args.setup);
-    let known = match read(&file) {
+    let known = match Lock::read(&file) {
         Ok(lock) => Some(lock),
         Err(LockError::Io(error)) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(unreadable(&file, &error)),
@@ -98,11 +97,6 @@ pub(super) fn file_of(recorded: &Recorded, setup: &Setup) -> PathBuf {
     recorded.lock.clone().or_else(beside).unwrap_or_else(|| FILE.into())
 }
 
-/// What is recorded.
-pub(super) fn read(file: &Path) -> Result<Lock, LockError> {
-    Lock::read(file)
-}
-
 pub(super) fn unreadable(file: &Path, error: &LockError) -> Failed {
     let failed = Failed::new(Exit::Invalid, format!("failed to read `{}`: {error}", file.display()));
     match error {
@@ -114,8 +108,7 @@ pub(super) fn unreadable(file: &Path, error: &LockError) -> Failed {
 
 /// What upstreams and skills are now. Of an upstream that is down, or not chosen, that is what was known.
 pub(super) fn now(config: &Config, looked: &Looked, known: Option<&Lock>) -> Result<Lock, Failed> {
-    let recorded = OffsetDateTime::now_utc().replace_nanosecond(0).unwrap_or(OffsetDateTime::UNIX_EPOCH);
-    let recorded = recorded.format(&Rfc3339).unwrap_or_default();
+    let recorded = budget::now();
     let mut lock = Lock::default();
     for Seen { name, facts, tools } in &looked.upstreams {
         let said = (facts.title.clone(), facts.instructions.clone());
@@ -247,10 +240,11 @@ pub(super) fn look_offline(config: Config, lock: &Lock, file: &Path) -> Looked {
     let files = Files::read(config);
     // Not the first one, which is of upstreams that are still starting.
     let snapshot = Arc::new(files.snapshot(1, offers, META_TOOLS));
+    let skills = files.skills;
     let mut findings = files.findings;
     findings.extend(snapshot.findings());
     findings.extend(missing);
-    Looked { findings, snapshot, has_failed: false, upstreams }
+    Looked { findings, snapshot, has_failed: false, upstreams, skills }
 }
 
 /// What differs from what is recorded, as findings.

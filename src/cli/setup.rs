@@ -20,6 +20,7 @@ use crate::{
         tool::Tool,
     },
     reload::Again,
+    skill::SkillSet,
     upstream::Phase,
     wire::era::Era,
 };
@@ -178,6 +179,8 @@ pub(super) struct Looked {
     pub(super) has_failed: bool,
     /// Those that answered.
     pub(super) upstreams: Vec<Seen>,
+    /// What the config's folders have.
+    pub(super) skills: Arc<SkillSet>,
 }
 
 impl Looked {
@@ -210,7 +213,7 @@ pub(super) fn look(config: Config) -> Result<Looked, Failed> {
         findings.extend(silent);
         let ready = views.into_iter().filter(|(_, view)| view.phase == Phase::Ready);
         let upstreams = ready.map(|(name, view)| Seen { name, facts: view.facts, tools: view.tools }).collect();
-        let looked = Looked { findings, snapshot, has_failed, upstreams };
+        let looked = Looked { findings, snapshot, has_failed, upstreams, skills: Arc::clone(&app.files().skills) };
         app.stop().await;
         Ok(looked)
     })?

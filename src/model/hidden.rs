@@ -48,6 +48,21 @@ pub fn hidden(text: &str) -> impl Iterator<Item = Hidden> {
     })
 }
 
+/// A text in which what would not be seen, or would do something to a terminal, stands as its number: also what [`hidden`]
+/// lets scripts and emoji have.
+pub fn visible(text: &str) -> String {
+    let is_numbered = |c: char| {
+        (c.is_control() && c != '\t')
+            || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{e0000}'..='\u{e0fff}')
+    };
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_numbered(c) { shown.extend(c.escape_unicode()) } else { shown.push(c) }
+    }
+    shown
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,5 +84,10 @@ mod tests {
         }
         let found = hidden("č\u{200b}").next().unwrap();
         assert_eq!((found.at, found.to_string().as_str()), (2, "a character without width (U+200B)"));
+    }
+
+    #[test]
+    fn what_would_not_be_seen_is_numbered_by_its_number() {
+        assert_eq!(visible("a\u{200b}b\u{1b}[31m\u{e0041}\u{202e} č"), r"a\u{200b}b\u{1b}[31m\u{e0041}\u{202e} č");
     }
 }
