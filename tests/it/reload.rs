@@ -1,20 +1,14 @@
 //! Files that change while clients are served: how editors save, what clients are told, and what stays when a file breaks.
 
-use std::{
-    fs,
-    io::Write as _,
-    path::{Path, PathBuf},
-    process::Command,
-    time::{Duration, Instant},
-};
+use std::{fs, io::Write as _, path::Path, process::Command, time::Duration};
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use crate::support::{
-    cases::{called, journal},
+    cases::called,
+    desk::{Desk, call, found, loaded, notices, skill, timed, told, told_at_least, visible},
     process::proxy_of,
-    proxy::{PATIENCE, Proxy, text_of},
+    proxy::{PATIENCE, Proxy},
     root, wait_until,
     ways::{Way, in_ways},
 };
@@ -25,158 +19,6 @@ const VISIBLE: Duration = Duration::from_secs(1);
 const TORN: Duration = Duration::from_millis(150);
 /// So often a measurement that a busy machine spoilt is made again.
 const TRIES: usize = 12;
-
-const TOOLS: &[&str] = &["a_get", "a_put", "b_get", "free_get"];
-
-/// A config with a map, three skills and one upstream.
-struct Desk {
-    scratch: TempDir,
-}
-
-impl Desk {
-    fn new() -> Self {
-        let desk = Self { scratch: tempfile::tempdir().unwrap() };
-        desk.write("map.toml", "version = 1\n[skills]\nalpha = [\"a_\"]\nbeta = [\"b_\"]\n");
-        desk.write("skills/alpha/SKILL.md", &skill("alpha", "Handles apples.", "Peel."));
-        desk.write("skills/alpha/references/notes.md", "Notes.");
-        desk.write("skills/beta/SKILL.md", &skill("beta", "Handles berries.", "Wash."));
-        desk.config("");
-        desk
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.scratch.path().join(name)
-    }
-
-    fn write(&self, name: &str, text: &str) -> PathBuf {
-        let file = self.path(name);
-        fs::create_dir_all(file.parent().unwrap()).unwrap();
-        fs::write(&file, text).unwrap();
-        file
-    }
-
-    /// Puts a file in place in one step.
-    fn put(&self, name: &str, text: &str) {
-        let beside = self.write("beside.tmp", text);
-        fs::rename(beside, self.path(name)).unwrap();
-    }
-
-    /// The config with more at its end, written as a whole.
-    fn config(&self, more: &str) -> PathBuf {
-        self.config_with("maps = [\"map.toml\"]\nskills = [\"skills\"]", more)
-    }
-
-    fn config_with(&self, top: &str, more: &str) -> PathBuf {
-        let server = root().join("tests/cases/many/server.py");
-        let mut args = vec![server.to_string_lossy().into_owned(), "--journal".into(), self.journal_file()];
-        for tool in TOOLS {
-            args.extend([if tool.ends_with("get") { "--read" } else { "--tool" }.to_owned(), (*tool).to_owned()]);
-        }
-        // On a busy machine a server may need longer than clients are made to wait.
-        let text = format!(
-            "version = 1\n{top}\nsearch.encoder = \"off\"\nkey-secret = \"s\"\nstart-wait-ms = 20000\n[upstreams.many]\ncommand = \"python3\"\nargs = {}\n{more}",
-            json!(args)
-        );
-        let file = self.path("gatekey.toml.new");
-        fs::write(&file, text).unwrap();
-        fs::rename(&file, self.path("gatekey.toml")).unwrap();
-        self.path("gatekey.toml")
-    }
-
-    fn journal_file(&self) -> String {
-        self.path("journal.jsonl").to_string_lossy().into_owned()
-    }
-
-    fn journal(&self) -> Vec<Value> {
-        journal(&self.path("journal.jsonl"))
-    }
-
-    /// A client that has listed everything, or listens to everything.
-    fn start(&self, way: Way) -> Proxy {
-        let mut proxy = Proxy::spawn_in(way, proxy_of(&self.path("gatekey.toml"))).greeted();
-        listening(&mut proxy, way);
-        proxy
-    }
-}
-
-fn listening(proxy: &mut Proxy, way: Way) {
-    proxy.list();
-    proxy.result("resources/list", json!({}));
-    proxy.result("skills/list", json!({}));
-    proxy.result("prompts/list", json!({}));
-    if way.is_modern() {
-        let all = json!({"toolsListChanged": true, "resourcesListChanged": true, "promptsListChanged": true});
-        proxy.ask("subscriptions/listen", json!({"notifications": all}));
-        proxy.wait_for("the acknowledgement", PATIENCE, |message| {
-            message["method"] == "notifications/subscriptions/acknowledged"
-        });
-    }
-}
-
-fn skill(name: &str, description: &str, body: &str) -> String {
-    format!("---\nname: {name}\ndescription: {description}\n---\n{body}\n")
-}
-
-/// Every notice of a changed list that came so far: of tools, resources, prompts.
-fn notices(proxy: &mut Proxy) -> [usize; 3] {
-    proxy.count(|_| false);
-    ["tools", "resources", "prompts"].map(|kind| {
-        let method = format!("\"notifications/{kind}/list_changed\"");
-        proxy.raw.iter().filter(|line| line.contains(&method)).count()
-    })
-}
-
-/// Waits for the last of these notices; no kind may have more.
-fn told(proxy: &mut Proxy, expected: [usize; 3]) {
-    let all = told_at_least(proxy, expected);
-    assert_eq!(all, expected);
-}
-
-/// Waits for so many notices; returns how many there are then.
-fn told_at_least(proxy: &mut Proxy, expected: [usize; 3]) -> [usize; 3] {
-    let mut all = [0; 3];
-    wait_until(&format!("{expected:?} are told"), PATIENCE, || {
-        all = notices(proxy);
-        all.iter().zip(expected).all(|(told, expected)| *told >= expected)
-    });
-    all
-}
-
-fn found(proxy: &mut Proxy, query: &str) -> Vec<String> {
-    let found = proxy.call("skill_search", json!({"query": query, "top_k": 20}));
-    let skills = found["structuredContent"]["skills"].as_array().cloned().unwrap_or_default();
-    skills.iter().filter_map(|skill| skill["name"].as_str().map(str::to_owned)).collect()
-}
-
-/// Waits until `skill_search` and `skill_load` know of a change that was just made; returns how long that took.
-fn visible(proxy: &mut Proxy, name: &str, word: &str) -> Duration {
-    let written = Instant::now();
-    wait_until(&format!("{word} is found"), PATIENCE, || found(proxy, word) == [name]);
-    let loaded = proxy.load(name);
-    assert!(loaded["body"].as_str().is_some_and(|body| body.contains(word)), "{loaded}");
-    written.elapsed()
-}
-
-/// Does something and says how long that took.
-fn timed(what: impl FnOnce()) -> Duration {
-    let begun = Instant::now();
-    what();
-    begun.elapsed()
-}
-
-/// Calls a tool; its text, or the code of the refusal.
-fn call(proxy: &mut Proxy, tool: &str) -> String {
-    let result = proxy.call(tool, json!({"n": 1}));
-    let code = result["structuredContent"]["code"].as_str();
-    code.map_or_else(|| text_of(&result).to_owned(), str::to_owned)
-}
-
-/// Loads both skills; returns what was told then.
-fn loaded(proxy: &mut Proxy) -> [usize; 3] {
-    proxy.load("alpha");
-    proxy.load("beta");
-    notices(proxy)
-}
 
 /// One change saved by `save`, told once to a client that is reached in this way, and visible in time; then the same bytes
 /// saved again, which is told to nobody.

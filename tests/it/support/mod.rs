@@ -2,6 +2,7 @@
 //! deadline.
 
 pub(crate) mod cases;
+pub(crate) mod desk;
 pub(crate) mod http;
 pub(crate) mod process;
 pub(crate) mod proxy;
