@@ -37,8 +37,8 @@
 //! | 2 | [`catalog`] | exposed names, skills with what they open, the snapshot |
 //! | 3 | [`upstream`] | one server's life: era, lists, restarts; the pool |
 //! | 3 | [`session`] | who is connected, what is unlocked |
+//! | 3 | [`lock`] | what was recorded of upstreams and skills, and how it differs from what they are |
 //! | 4 | [`gateway`] | every answer to a client; the meta-tools |
-//! | 4 | [`lock`] | what was recorded of upstreams and skills, and how it differs from what they are |
 //! | 4 | [`reload`] | reading files when they change, building and publishing snapshots |
 //! | 5 | [`front`] | Streamable HTTP towards clients |
 //! | 5 | [`report`] | what sets of skills cost in tokens, from the very bytes that the gateway sends |

@@ -5,11 +5,13 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use super::pin::{Doubt, Looks, Unaccepted};
 use crate::{
     config::Intent,
     model::{
         diagnostic::Diagnostic,
-        name::{ExposedName, UpstreamName, did_you_mean},
+        hidden::visible,
+        name::{ExposedName, ToolName, UpstreamName, did_you_mean},
         tool::{Tool, cut},
     },
     wire::{
@@ -42,6 +44,8 @@ pub struct Registered {
     pub exposed: ExposedName,
     /// As the upstream knows it.
     pub tool: Arc<Tool>,
+    /// What is wrong with it, if anything.
+    pub doubt: Option<Doubt>,
     /// Its one-line form for models, once it was made.
     pub signature: OnceLock<String>,
     listed: OnceLock<String>,
@@ -63,7 +67,8 @@ pub struct Registry {
 
 impl Registry {
     /// Registers the tools of `upstreams`, the first of which keeps a name on a clash. Names in `reserved` are ours.
-    pub fn build(upstreams: &[UpstreamTools], reserved: &[&str]) -> Self {
+    pub fn build(upstreams: &[UpstreamTools], unaccepted: &Unaccepted, reserved: &[&str]) -> Self {
+        let mut looks = Looks::new(reserved);
         let mut taken: HashSet<ExposedName> = reserved.iter().map(|name| ExposedName::new(*name)).collect();
         let mut tools = Vec::new();
         let mut findings = Vec::new();
@@ -72,6 +77,12 @@ impl Registry {
             own.sort_by(|a, b| a.name.cmp(&b.name));
             for tool in own {
                 let wanted = format!("{}{}", upstream.prefix, tool.name);
+                let imitated = looks.imitated(&upstream.name, &wanted);
+                if let Some(imitated) = &imitated {
+                    findings.push(imitation(&upstream.name, &tool.name, imitated));
+                }
+                let key = (upstream.name.clone(), tool.name.clone());
+                let doubt = imitated.map(Doubt::Imitates).or_else(|| unaccepted.tools.get(&key).cloned());
                 let exposed = free_name(&wanted, &upstream.name, &taken);
                 if exposed.as_str() != wanted {
                     let is_clash = taken.contains(&ExposedName::for_name(&wanted));
@@ -84,6 +95,7 @@ impl Registry {
                     upstream,
                     exposed,
                     tool,
+                    doubt,
                     signature: OnceLock::new(),
                     listed: OnceLock::new(),
                     validator: OnceLock::new(),
@@ -190,6 +202,13 @@ fn add_intent<'a>(edits: &mut Edits<'a>, schema: &'a str, intent: Intent) {
     }
 }
 
+fn imitation(upstream: &UpstreamName, name: &ToolName, imitated: &str) -> Diagnostic {
+    let message =
+        format!("`{}` of `{upstream}` could be taken for `{imitated}`, so it is withheld", visible(name.as_str()));
+    let hint = format!("give `{upstream}` a `prefix` if you trust it");
+    Diagnostic::error("name-imitates", message).hint(hint)
+}
+
 /// The first of: the name itself, the upstream's name before it, and that with a hash of both.
 fn free_name(wanted: &str, upstream: &UpstreamName, taken: &HashSet<ExposedName>) -> ExposedName {
     let plain = ExposedName::for_name(wanted);
@@ -220,10 +239,7 @@ fn renamed(upstream: &UpstreamName, wanted: &str, exposed: &ExposedName, is_clas
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{
-        name::{ToolName, is_exposable},
-        tool::Effect,
-    };
+    use crate::model::{name::is_exposable, tool::Effect};
 
     fn tool(name: &str, schema: &str) -> Arc<Tool> {
         Arc::new(Tool {
@@ -244,7 +260,7 @@ mod tests {
 
     /// `exposed=upstream|tool`, sorted.
     fn names(upstreams: &[UpstreamTools]) -> Vec<String> {
-        let registry = Registry::build(upstreams, &["skill_load"]);
+        let registry = Registry::build(upstreams, &Unaccepted::default(), &["skill_load"]);
         assert!(registry.tools().iter().all(|tool| is_exposable(tool.exposed.as_str())));
         registry.tools().iter().map(|tool| format!("{}={}|{}", tool.exposed, tool.upstream, tool.tool.name)).collect()
     }
@@ -285,7 +301,7 @@ mod tests {
 
     #[test]
     fn a_listed_definition_has_the_exposed_name_and_says_the_original() {
-        let registry = Registry::build(&[upstream("odd", "", &["a.b"])], &[]);
+        let registry = Registry::build(&[upstream("odd", "", &["a.b"])], &Unaccepted::default(), &[]);
         let tool = &registry.tools()[0];
         let listed: serde_json::Value = serde_json::from_str(tool.listed(Intent::Off)).unwrap();
         assert_eq!(listed["name"], tool.exposed.as_str());
@@ -306,7 +322,7 @@ mod tests {
                 prefix: String::new(),
                 tools: [tool("t", schema)].into(),
             };
-            let registry = Registry::build(&[tools], &[]);
+            let registry = Registry::build(&[tools], &Unaccepted::default(), &[]);
             let listed: serde_json::Value = serde_json::from_str(registry.tools()[0].listed(Intent::Required)).unwrap();
             assert_eq!(listed["inputSchema"]["required"].to_string(), expected, "{schema}");
             assert!(listed["inputSchema"]["properties"]["intent"].is_object());

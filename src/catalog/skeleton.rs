@@ -217,7 +217,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        catalog::{Registry, UpstreamTools},
+        catalog::{Registry, Unaccepted, UpstreamTools},
         model::{
             name::{ToolName, UpstreamName},
             tool::Tool,
@@ -260,7 +260,7 @@ mod tests {
         ];
         let upstream =
             UpstreamTools { index: 0, name: UpstreamName::new("u"), prefix: String::new(), tools: tools.into() };
-        let registry = Registry::build(&[upstream], &[]);
+        let registry = Registry::build(&[upstream], &Unaccepted::default(), &[]);
         let tools: Vec<&Registered> = registry.tools().iter().collect();
         let needs: Vec<Vec<(String, &Registered)>> = tools.iter().map(|tool| needs(tool, &tools)).collect();
         let said: Vec<String> = tools

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::{
     auto,
     finding::Indexes,
+    pin::{Doubt, Unaccepted},
     registry::{Registered, Registry, UpstreamTools},
 };
 use crate::{
@@ -43,6 +44,8 @@ pub struct Inputs {
     pub skills: Arc<SkillSet>,
     /// In the config's order.
     pub upstreams: Vec<(UpstreamTools, UpstreamFacts)>,
+    /// What of that is not as it was accepted.
+    pub unaccepted: Unaccepted,
 }
 
 /// Where a skill comes from.
@@ -109,6 +112,8 @@ pub struct Snapshot {
     pub skills: BTreeMap<SkillName, CatalogSkill>,
     /// The skill that is always active.
     pub core: Option<SkillName>,
+    /// What upstreams offer and nobody accepted.
+    pub unaccepted: Unaccepted,
     /// Per tool: always open.
     always: Vec<bool>,
     /// Per tool: the skills that open it, the one with the fewest tools first.
@@ -121,9 +126,14 @@ pub struct Snapshot {
 impl Snapshot {
     /// Builds a snapshot. The same inputs give the same snapshot, in whatever order tools were listed.
     pub fn build(inputs: Inputs, reserved: &[&str]) -> Self {
-        let Inputs { generation, config, map, skills: skill_set, upstreams } = inputs;
+        let Inputs { generation, config, map, skills: skill_set, mut upstreams, unaccepted } = inputs;
         let tools: Vec<UpstreamTools> = upstreams.iter().map(|(tools, _)| tools.clone()).collect();
-        let registry = Registry::build(&tools, reserved);
+        if unaccepted.is_enforced {
+            // They are instructions, too.
+            let is_other = |(tools, _): &&mut (UpstreamTools, _)| unaccepted.instructions.contains(&tools.name);
+            upstreams.iter_mut().filter(is_other).for_each(|(_, facts)| facts.instructions = None);
+        }
+        let registry = Registry::build(&tools, &unaccepted, reserved);
         let mut skills: BTreeMap<SkillName, CatalogSkill> =
             skill_set.skills.values().map(|skill| (skill.name.clone(), from_disk(skill, map.as_deref()))).collect();
         let mut findings = Vec::new();
@@ -156,6 +166,7 @@ impl Snapshot {
             registry,
             skills,
             core,
+            unaccepted,
             always,
             opened_by,
             findings,
@@ -189,6 +200,26 @@ impl Snapshot {
         })
     }
 
+    /// Whether the tool at this position may be neither called nor described.
+    pub fn is_withheld(&self, position: usize) -> bool {
+        match self.registry.tools().get(position).and_then(|tool| tool.doubt.as_ref()) {
+            None => false,
+            Some(Doubt::Imitates(_)) => true,
+            Some(Doubt::Changed | Doubt::New) => self.unaccepted.is_enforced,
+        }
+    }
+
+    /// Tools that may be neither called nor described.
+    pub fn withheld(&self) -> impl Iterator<Item = &Registered> {
+        let tools = self.registry.tools().iter().enumerate();
+        tools.filter(|(position, _)| self.is_withheld(*position)).map(|(_, tool)| tool)
+    }
+
+    /// Whether the definition of the tool at this position may be shown to `principal`.
+    pub fn is_shown(&self, position: usize, principal: &Principal) -> bool {
+        self.is_visible(position, principal) && !self.is_withheld(position)
+    }
+
     /// Whether `principal` may know this skill: one all of whose tools are forbidden would only mislead.
     pub fn knows_skill(&self, skill: &CatalogSkill, principal: &Principal) -> bool {
         skill.tools.is_empty() || skill.tools.iter().any(|position| self.is_visible(*position, principal))
@@ -196,7 +227,7 @@ impl Snapshot {
 
     /// A skill's description for `principal`; that of a skill made of an upstream says what it opens.
     pub fn describe(&self, skill: &CatalogSkill, principal: &Principal) -> String {
-        let visible = skill.tools.iter().filter(|position| self.is_visible(**position, principal));
+        let visible = skill.tools.iter().filter(|position| self.is_shown(**position, principal));
         let names: Vec<&str> = visible.map(|position| self.registry.tools()[*position].exposed.as_str()).collect();
         if names.is_empty() || skill.origin == Origin::Folder {
             return skill.description.clone();
@@ -214,7 +245,7 @@ impl Snapshot {
             upstream: &tool.upstream,
             exposed: tool.exposed.as_str(),
             original: tool.tool.name.as_str(),
-            is_quarantined: false,
+            is_quarantined: self.is_withheld(position),
             is_open: self.is_open(position, open),
             is_available,
         })

@@ -87,7 +87,7 @@ struct Seen {
 fn see(args: &args::Budget, progress: &Progress) -> Result<Seen, Failed> {
     let Prepared { config, principal, .. } = prepare(&args.setup)?;
     let (looked, source, taken_at) = if args.offline {
-        let file = lock::file_of(&args.recorded, &args.setup);
+        let file = lock::file_of(&args.recorded, &config);
         let known = Lock::read(&file).map_err(|error| lock::unreadable(&file, &error))?;
         let newest = known.upstreams.values().map(|upstream| upstream.recorded.clone()).max().unwrap_or_default();
         (lock::look_offline(config, &known, &file), Source::Lock, newest)

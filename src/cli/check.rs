@@ -22,7 +22,7 @@ use crate::{
 
 pub(super) fn run(args: &Check, output: &Output) -> Result<Exit, Failed> {
     let prepared = prepare(&args.setup)?;
-    let file = lock::file_of(&args.recorded, &args.setup);
+    let file = lock::file_of(&args.recorded, &prepared.config);
     let known = match Lock::read(&file) {
         Ok(known) => Some(known),
         // Nobody has to record anything, unless it is to be used.

@@ -10,7 +10,7 @@ use super::{
     exit::{Exit, Failed},
     lock::{exit, file_of, now, unreadable},
     output::Output,
-    setup::{look, prepare},
+    setup::{config_file, look, prepare, prepare_from},
 };
 use crate::{
     lock::{Change, Difference, Lock, Subject, compare},
@@ -21,14 +21,18 @@ use crate::{
 const AROUND: usize = 1;
 
 pub(super) fn run(args: &Diff, output: &Output) -> Result<Exit, Failed> {
-    let file = file_of(&args.recorded, &args.setup);
+    let prepared = match &args.against {
+        // Nobody is asked then.
+        Some(_) => prepare_from(&args.setup, config_file(&args.setup))?,
+        None => prepare(&args.setup)?,
+    };
+    let file = file_of(&args.recorded, &prepared.config);
     let known = Lock::read(&file).map_err(|error| unreadable(&file, &error))?;
     let (after, against, has_failed) = match &args.against {
         Some(other) => {
             (Lock::read(other).map_err(|error| unreadable(other, &error))?, other.display().to_string(), false)
         }
         None => {
-            let prepared = prepare(&args.setup)?;
             let config = prepared.config.clone();
             let looked = look(prepared.config)?;
             output.findings(&looked.down());

@@ -10,12 +10,12 @@ use std::{
 use serde_json::json;
 
 use super::{
-    args::{Lock as Args, Recorded, Setup},
+    args::{Lock as Args, Recorded},
     budget, diff,
     exit::{Exit, Failed},
     output::Output,
     put,
-    setup::{Looked, Seen, config_file, look, prepare},
+    setup::{Looked, Seen, look, prepare},
 };
 use crate::{
     catalog::{UpstreamFacts, UpstreamTools},
@@ -34,13 +34,13 @@ use crate::{
 const FILE: &str = "gatekey.lock";
 
 pub(super) fn run(args: &Args, output: &Output) -> Result<Exit, Failed> {
-    let file = file_of(&args.recorded, &args.setup);
+    let prepared = prepare(&args.setup)?;
+    let file = file_of(&args.recorded, &prepared.config);
     let known = match Lock::read(&file) {
         Ok(lock) => Some(lock),
         Err(LockError::Io(error)) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(unreadable(&file, &error)),
     };
-    let prepared = prepare(&args.setup)?;
     let config = prepared.config.clone();
     let looked = look(prepared.config)?;
     let now = now(&config, &looked, known.as_ref())?;
@@ -91,10 +91,9 @@ pub(super) fn exit(has_failed: bool, changes: &BTreeMap<Subject, Change>) -> Exi
     }
 }
 
-/// Where it is recorded: the file that was named, else beside the config.
-pub(super) fn file_of(recorded: &Recorded, setup: &Setup) -> PathBuf {
-    let beside = || config_file(setup).and_then(|config| Some(config.parent()?.join(FILE)));
-    recorded.lock.clone().or_else(beside).unwrap_or_else(|| FILE.into())
+/// Where it is recorded: the file that was named, else the config's.
+pub(super) fn file_of(recorded: &Recorded, config: &Config) -> PathBuf {
+    recorded.lock.as_ref().or(config.pins.file.as_ref()).cloned().unwrap_or_else(|| FILE.into())
 }
 
 pub(super) fn unreadable(file: &Path, error: &LockError) -> Failed {

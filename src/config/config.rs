@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 
 use super::{
     models,
-    raw::{BeyondTools, Exposure, Intent, RawConfig, Rule, Watch},
+    raw::{BeyondTools, Exposure, Intent, PinMode, RawConfig, Rule, Watch},
 };
 use crate::model::{
     limits,
@@ -58,6 +58,8 @@ pub struct Config {
     pub search: Search,
     /// The list of skills as a file.
     pub index: Index,
+    /// What was accepted of upstreams.
+    pub pins: Pins,
     /// Callers with their roles.
     pub principals: PrincipalRoles,
     /// Who may use what.
@@ -75,6 +77,15 @@ pub struct Search {
     pub cache: Option<PathBuf>,
     /// What words count beside meaning.
     pub words_weight: f32,
+}
+
+/// What was accepted of upstreams.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pins {
+    /// Absent where the config says nothing: then it is enforced if there is a lock file.
+    pub mode: Option<PinMode>,
+    /// The lock file; absent where there is no config file beside which it could be.
+    pub file: Option<PathBuf>,
 }
 
 /// The list of skills as a file.
@@ -183,6 +194,7 @@ impl Config {
                 file: raw.index.file.map(|path| folder.join(path)),
                 budget_tokens: raw.index.budget_tokens.unwrap_or(limits::INDEX_TOKENS),
             },
+            pins: Pins { mode: raw.pins, file: raw.lock.map(|path| folder.join(path)) },
             principals: raw.principals.into_iter().map(|(name, raw)| (name, raw.roles)).collect(),
             rules: raw.rules,
         }

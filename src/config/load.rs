@@ -58,6 +58,9 @@ const USUAL_ENV: &[&str] = &[
 /// What is read of a server in a client's file.
 const CLIENTS_MEMBERS: &[&str] = &["command", "args", "env", "cwd", "url", "headers", "disabled"];
 
+/// What the lock file is called.
+const LOCK_FILE: &str = "gatekey.lock";
+
 /// A config with what was found while reading it.
 #[derive(Debug)]
 pub struct Loaded {
@@ -198,6 +201,7 @@ impl Reader<'_> {
             self.expand_own(path, &format!("/skills/{index}"));
         }
         let mut paths: Vec<(String, &mut String)> = models::paths(&mut raw.search);
+        paths.push(("/lock".to_owned(), raw.lock.get_or_insert_with(|| LOCK_FILE.to_owned())));
         paths.extend(raw.index.file.as_mut().map(|path| ("/index/file".to_owned(), path)));
         for (pointer, path) in paths {
             self.expand_own(path, &pointer);

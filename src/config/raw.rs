@@ -66,6 +66,10 @@ pub(super) struct RawConfig {
     /// The list of skills as a file that clients load.
     #[serde(default)]
     pub(super) index: RawIndex,
+    /// What becomes of tools that are not as `gatekey lock` recorded them. Default: `enforce` where there is a lock file.
+    pub(super) pins: Option<PinMode>,
+    /// The lock file, relative to this file. Default: `gatekey.lock` beside it.
+    pub(super) lock: Option<String>,
     /// Who there is (`--as NAME`).
     #[serde(default)]
     pub(super) principals: IndexMap<String, RawPrincipal>,
@@ -304,6 +308,18 @@ pub enum BeyondTools {
     Readable,
     /// They are closed as long as every tool of their upstream is.
     Closed,
+}
+
+/// What becomes of tools that are not as they were recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PinMode {
+    /// Those that are new or changed are withheld: neither listed, nor described, nor called.
+    Enforce,
+    /// They are used; `skill_load` says it.
+    Warn,
+    /// Nothing.
+    Off,
 }
 
 /// How changes of files are noticed.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     dispatch::{Gateway, Request},
-    error::{Refused, ToolError, refusal},
+    error::{Doubted, Refused, ToolError, refusal},
     meta,
     params::{Params, Rewrite},
     relay::Outgoing,
@@ -141,7 +141,7 @@ impl Gateway {
         let opener = openers.iter().find(is_shown);
         let is_unknown = matches!(decision, Decision::NotFound | Decision::Forbidden);
         let close = if is_unknown {
-            snapshot.registry.close_to(call.tool, |position, _| snapshot.is_visible(position, principal))
+            snapshot.registry.close_to(call.tool, |position, _| snapshot.is_shown(position, principal))
         } else {
             Vec::new()
         };
@@ -151,6 +151,7 @@ impl Gateway {
             close,
             is_concealing: snapshot.config.is_concealing,
             reason: link.and_then(|link| down_reason(link)),
+            doubt: position.and_then(|position| Doubted::of(&snapshot.registry.tools()[position])),
             unknown_servers: if is_unknown { self.unknown_servers() } else { Vec::new() },
             has_stale_key: call.has_stale_key,
         };

@@ -405,7 +405,7 @@ pub(super) fn listed_tools(session: &Session, snapshot: &Snapshot, era: Era) -> 
             let all = 0..snapshot.registry.tools().len();
             let open = session.own_skill.iter().cloned().collect();
             let is_listed = |position: &usize| {
-                snapshot.is_open(*position, &open) && snapshot.is_visible(*position, &session.principal)
+                snapshot.is_open(*position, &open) && snapshot.is_shown(*position, &session.principal)
             };
             all.filter(is_listed).collect()
         }

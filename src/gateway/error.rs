@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
+    catalog::{Doubt, Registered},
     gate::policy::Decision,
     model::{name::UpstreamName, tool::cut},
     upstream::Failure,
@@ -66,10 +67,35 @@ pub(super) struct Refused<'a> {
     pub(super) is_concealing: bool,
     /// Why its upstream is down.
     pub(super) reason: Option<String>,
+    /// Why it is withheld.
+    pub(super) doubt: Option<Doubted>,
     /// Why the tools of some servers are not known.
     pub(super) unknown_servers: Vec<String>,
     /// Whether a key came with the call that opens nothing any more.
     pub(super) has_stale_key: bool,
+}
+
+/// Why a tool is withheld, and what the user can do.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Doubted {
+    pub(super) reason: String,
+    pub(super) remedy: String,
+}
+
+impl Doubted {
+    pub(super) fn of(tool: &Registered) -> Option<Self> {
+        let (upstream, name) = (&tool.upstream, tool.tool.name.as_str());
+        let accept = || format!("`gatekey diff` shows it, `gatekey lock --accept {upstream}:{name}` accepts it");
+        let (reason, remedy) = match tool.doubt.as_ref()? {
+            Doubt::Changed => ("its definition has changed since it was accepted".to_owned(), accept()),
+            Doubt::New => ("it is new and was not accepted".to_owned(), accept()),
+            Doubt::Imitates(other) => (
+                format!("its name could be taken for `{other}`"),
+                format!("a `prefix` for `{upstream}` in the config gives its tools other names"),
+            ),
+        };
+        Some(Self { reason, remedy })
+    }
 }
 
 /// The answer to a call that the gate refused.
@@ -93,8 +119,9 @@ pub(super) fn refusal(decision: Decision, refused: &Refused<'_>) -> ToolError {
             ToolError::new("not_found", tool, message, hint)
         }
         Decision::Quarantined => {
-            let message = format!("The definition of `{tool}` has changed since it was accepted, so it is withheld.");
-            ToolError::new("quarantined", tool, message, "Do without it, and tell the user that it has changed.")
+            let doubt = refused.doubt.clone().unwrap_or_default();
+            let hint = format!("Do without it, and tell the user: {}.", doubt.remedy);
+            ToolError::new("quarantined", tool, format!("`{tool}` is withheld: {}.", doubt.reason), hint)
         }
         Decision::Inactive => inactive(refused),
         Decision::Unavailable => {

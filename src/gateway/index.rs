@@ -48,7 +48,7 @@ const TAG_CHARS: usize = 40;
 /// Makes the index of what `principal` may see, with its markers within `budget_tokens`.
 pub fn mini_index(snapshot: &Snapshot, principal: &Principal, budget_tokens: usize) -> MiniIndex {
     let n_tools =
-        |skill: &CatalogSkill| skill.tools.iter().filter(|position| snapshot.is_visible(**position, principal)).count();
+        |skill: &CatalogSkill| skill.tools.iter().filter(|position| snapshot.is_shown(**position, principal)).count();
     let entries: Vec<Entry<'_>> = catalogue::shown(snapshot, principal)
         .into_iter()
         .map(|shown| Entry { n_tools: n_tools(shown.skill), shown })

@@ -20,7 +20,7 @@ use crate::{
 const VERSION: u32 = 1;
 
 /// What was recorded.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Lock {
     /// The servers.
     pub upstreams: BTreeMap<UpstreamName, LockedUpstream>,
@@ -29,7 +29,7 @@ pub struct Lock {
 }
 
 /// A server as it was.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockedUpstream {
     /// When it was recorded like this, RFC 3339.
     pub recorded: String,
@@ -77,6 +77,14 @@ struct Raw {
     skills: BTreeMap<String, BTreeMap<String, String>>,
 }
 
+impl PartialEq for LockedTool {
+    fn eq(&self, other: &Self) -> bool {
+        self.digest == other.digest
+    }
+}
+
+impl Eq for LockedTool {}
+
 impl LockedTool {
     /// Records a definition.
     ///
@@ -84,6 +92,11 @@ impl LockedTool {
     /// It is no JSON.
     pub fn of(definition: &str) -> serde_json::Result<Self> {
         Ok(Self { digest: digest(definition), definition: serde_json::from_str(&compact(definition))? })
+    }
+
+    /// The digest of a definition, as it is recorded.
+    pub fn digest_of(definition: &str) -> String {
+        digest(definition)
     }
 
     /// JSON, without blanks between its parts.

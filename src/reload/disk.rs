@@ -10,6 +10,7 @@ use crate::{
     catalog::{Inputs, Snapshot, UpstreamFacts, UpstreamTools},
     config::{Config, Loaded},
     gate::map::GatingMap,
+    lock::Pinned,
     model::diagnostic::{Diagnostic, Place},
     skill::{SkillSet, load_folders},
 };
@@ -23,7 +24,9 @@ pub struct Files {
     pub map: Option<Arc<GatingMap>>,
     /// From the config's folders.
     pub skills: Arc<SkillSet>,
-    /// What was wrong with maps and skills, and with the config where it was read again.
+    /// What was accepted of upstreams; absent where nothing is pinned.
+    pub pinned: Option<Arc<Pinned>>,
+    /// What was wrong with maps, skills and the lock, and with the config where it was read again.
     pub findings: Vec<Diagnostic>,
 }
 
@@ -38,7 +41,9 @@ impl Files {
         let skills = load_folders(&config.skills);
         findings.extend(skills.findings.iter().cloned());
         let map = (!config.maps.is_empty()).then(|| Arc::new(map));
-        Self { config: Arc::new(config), map, skills: Arc::new(skills), findings }
+        let (pinned, finding) = Pinned::read(&config.pins);
+        findings.extend(finding);
+        Self { config: Arc::new(config), map, skills: Arc::new(skills), pinned: pinned.map(Arc::new), findings }
     }
 
     /// Makes a snapshot of this and of what upstreams offer.
@@ -49,7 +54,8 @@ impl Files {
         reserved: &[&str],
     ) -> Snapshot {
         let (config, map, skills) = (Arc::clone(&self.config), self.map.clone(), Arc::clone(&self.skills));
-        Snapshot::build(Inputs { generation, config, map, skills, upstreams }, reserved)
+        let unaccepted = self.pinned.as_ref().map(|pinned| pinned.unaccepted(&upstreams)).unwrap_or_default();
+        Snapshot::build(Inputs { generation, config, map, skills, upstreams, unaccepted }, reserved)
     }
 
     /// What the upstreams of the config offer before any of them was asked: nothing, under their names.
@@ -63,7 +69,10 @@ impl Files {
 
     /// Whether a snapshot of `other` would be the same.
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        self.config == other.config && self.map == other.map && self.skills.has_same_skills(&other.skills)
+        self.config == other.config
+            && self.map == other.map
+            && self.pinned == other.pinned
+            && self.skills.has_same_skills(&other.skills)
     }
 }
 
@@ -102,12 +111,13 @@ pub(super) struct Disk {
     config_text: Option<Text>,
     map_texts: Option<(Vec<PathBuf>, Vec<Text>)>,
     map_findings: Vec<Diagnostic>,
+    lock_finding: Option<Diagnostic>,
 }
 
 impl Disk {
     /// Starts with what was read at the start.
     pub(super) fn new(again: Again, files: Files) -> Self {
-        Self { again, files, config_text: None, map_texts: None, map_findings: Vec::new() }
+        Self { again, files, config_text: None, map_texts: None, map_findings: Vec::new(), lock_finding: None }
     }
 
     pub(super) fn config_file(&self) -> Option<&Path> {
@@ -118,9 +128,10 @@ impl Disk {
     pub(super) fn read(&mut self) -> Files {
         self.read_config();
         self.read_maps();
+        self.read_lock();
         let skills = self.files.skills.read_again(&self.files.config.skills, SystemTime::now());
         let mut findings = self.again.findings.clone();
-        findings.extend(self.map_findings.iter().chain(&skills.findings).cloned());
+        findings.extend(self.map_findings.iter().chain(&skills.findings).chain(&self.lock_finding).cloned());
         self.files = Files { skills: Arc::new(skills), findings, ..self.files.clone() };
         self.files.clone()
     }
@@ -150,6 +161,18 @@ impl Disk {
             None => say(&mut findings, "the config stays as it was read last"),
         }
         self.again.findings = findings;
+    }
+
+    fn read_lock(&mut self) {
+        let (pinned, finding) = Pinned::read(&self.files.config.pins);
+        // A lock that is half written takes nobody's tools away.
+        if finding.is_none() && self.files.pinned.as_deref() != pinned.as_ref() {
+            self.files.pinned = pinned.map(Arc::new);
+        }
+        self.lock_finding = finding.map(|finding| match &self.files.pinned {
+            Some(_) => finding.hint("what was accepted stays as it was read last"),
+            None => finding,
+        });
     }
 
     fn read_maps(&mut self) {

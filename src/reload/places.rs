@@ -28,7 +28,13 @@ impl Places {
         for folder in &files.skills.folders {
             places.0.insert(absolute(folder), None);
         }
-        let single = files.config.maps.iter().chain(&files.config.skills).chain(&files.skills.links);
+        let single = files
+            .config
+            .maps
+            .iter()
+            .chain(&files.config.skills)
+            .chain(&files.skills.links)
+            .chain(&files.config.pins.file);
         for path in config.into_iter().chain(single.map(PathBuf::as_path)) {
             places.add(&absolute(path), FILE_LINKS);
         }

@@ -1,6 +1,7 @@
 //! Builds a snapshot when something changed, and publishes it. The first one is built like any other.
 
 use std::{
+    collections::HashSet,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -17,10 +18,11 @@ use super::{
     watch::Watcher,
 };
 use crate::{
-    catalog::{SnapshotStore, UpstreamFacts, UpstreamTools},
+    catalog::{Snapshot, SnapshotStore, UpstreamFacts, UpstreamTools},
     config::{Config, Watch},
     model::{
         diagnostic::Severity,
+        hidden::visible,
         limits::{self, FILE_POLL, FILE_QUIET, FILE_STORM},
     },
     upstream::{Link, Pool},
@@ -239,6 +241,7 @@ impl Reloader {
         match spawn_blocking(move || files.snapshot(generation, given, reserved)).await {
             Ok(snapshot) => {
                 let removed = self.pool.adopt(links);
+                tell_withheld(&self.store.load(), &snapshot);
                 self.store.publish(snapshot);
                 for link in removed {
                     self.pool.retire(link);
@@ -248,6 +251,15 @@ impl Reloader {
             Err(error) => tracing::error!(%error, "the snapshot cannot be built"),
         }
         offers
+    }
+}
+
+/// Somebody must look at them.
+fn tell_withheld(before: &Snapshot, now: &Snapshot) {
+    let known: HashSet<_> = before.withheld().map(|tool| (&tool.upstream, &tool.tool.name)).collect();
+    for tool in now.withheld().filter(|tool| !known.contains(&(&tool.upstream, &tool.tool.name))) {
+        let name = visible(tool.tool.name.as_str());
+        tracing::warn!(upstream = %tool.upstream, tool = name, doubt = ?tool.doubt, "a tool is withheld");
     }
 }
 

@@ -130,7 +130,7 @@ pub fn budget(
     let start_tokens = start.iter().find(|surface| surface.era == Era::Modern).map_or(0, |surface| surface.total);
     let against = Against { full_tokens, start_tokens };
     let parts = tools.iter().map(|tool| counter.part(tool.listed(intent))).collect();
-    let is_always = |position: &usize| snapshot.is_always_open(*position) && snapshot.is_visible(*position, principal);
+    let is_always = |position: &usize| snapshot.is_always_open(*position) && snapshot.is_shown(*position, principal);
     let always = (0..tools.len()).filter(is_always).collect();
     let tally = Tally { snapshot, principal, said, wanted, against, parts, always };
     let counted: Vec<Counted> =

@@ -96,7 +96,7 @@ impl Tally<'_> {
     /// Counts a set.
     pub(super) fn count(&self, set: Set<'_>, counter: &mut Counter) -> Counted {
         let all = self.snapshot.registry.tools();
-        let is_visible = |position: &usize| self.snapshot.is_visible(*position, self.principal);
+        let is_visible = |position: &usize| self.snapshot.is_shown(*position, self.principal);
         let mut open = self.always.clone();
         let always_tokens = self.list_tokens(&open, counter);
         let (mut list_tokens, mut openings) = (always_tokens, Vec::new());

@@ -234,7 +234,7 @@ impl State {
     /// the budget, a skill as a whole where it fits, else the tools that were asked for.
     pub fn listed_tools(&self, snapshot: &Snapshot, session: &Session, now: Instant) -> Vec<usize> {
         let all = snapshot.registry.tools();
-        let is_visible = |position: usize| snapshot.is_visible(position, &session.principal);
+        let is_visible = |position: usize| snapshot.is_shown(position, &session.principal);
         let own = session.own_skill.iter().cloned().collect();
         let mut listed: BTreeSet<usize> =
             (0..all.len()).filter(|position| snapshot.is_open(*position, &own) && is_visible(*position)).collect();

@@ -20,6 +20,7 @@ mod index;
 mod init;
 mod lock;
 mod models;
+mod pins;
 mod real;
 mod relay;
 mod reload;

@@ -16,7 +16,7 @@ use crate::{
         call::down_reason,
         catalogue::{self, Texts},
         dispatch::{Gateway, Request},
-        error::ToolError,
+        error::{Doubted, ToolError},
         params::Params,
         signature::signature,
     },
@@ -129,6 +129,14 @@ fn opened(gateway: &Gateway, request: &Request<'_>, skill: &CatalogSkill) -> Ope
             }
             continue;
         }
+        let doubted = Doubted::of(tool);
+        if let Some(Doubted { reason, remedy }) = doubted {
+            if snapshot.is_withheld(*position) {
+                opened.unavailable.push((exposed.into(), "quarantined", format!("{reason}; {remedy}")));
+                continue;
+            }
+            opened.warnings.push(format!("`{exposed}`: {reason}; {remedy}"));
+        }
         let link = gateway.pool.link(tool.upstream_index);
         let down = link.filter(|link| !link.is_available()).and_then(|link| down_reason(&link));
         if let Some(reason) = down {
@@ -142,6 +150,14 @@ fn opened(gateway: &Gateway, request: &Request<'_>, skill: &CatalogSkill) -> Ope
         && let Some(reason) = down_reason(link)
     {
         opened.warnings.push(reason);
+    }
+    if let Origin::Upstream(upstream) = &skill.origin
+        && snapshot.unaccepted.instructions.contains(upstream)
+    {
+        let what = if snapshot.unaccepted.is_enforced { "are withheld: they are" } else { "are" };
+        opened.warnings.push(format!(
+            "the instructions of `{upstream}` {what} not as they were accepted; `gatekey lock --accept {upstream}` accepts them"
+        ));
     }
     if opened.tools.is_empty() && !skill.patterns.is_empty() {
         if skill.origin == Origin::Folder {

@@ -81,7 +81,7 @@ pub(super) fn call(
 
 fn shown(request: &Request<'_>, (hit, skill, prior): (&Hit, &CatalogSkill, f32), has_why: bool) -> Value {
     let (snapshot, principal) = (&request.snapshot, &request.session.principal);
-    let n_visible = skill.tools.iter().filter(|position| snapshot.is_visible(**position, principal)).count();
+    let n_visible = skill.tools.iter().filter(|position| snapshot.is_shown(**position, principal)).count();
     let mut shown = json!({
         "name": skill.name.as_str(),
         "description": cut(&snapshot.describe(skill, principal), DESCRIPTION_CHARS),

@@ -121,7 +121,7 @@ fn best(
     is_within: impl Fn(usize) -> bool,
 ) -> Option<(Vec<usize>, Vec<String>)> {
     let (snapshot, principal) = (&request.snapshot, &request.session.principal);
-    let is_known = |position: &usize| is_within(*position) && snapshot.is_visible(*position, principal);
+    let is_known = |position: &usize| is_within(*position) && snapshot.is_shown(*position, principal);
     let is_open = |position: &usize| snapshot.is_open(*position, open);
     if query.trim().is_empty() {
         let all = 0..snapshot.registry.tools().len();
@@ -156,7 +156,7 @@ fn matching(
     let is_match = |position: &usize| {
         let tool = &snapshot.registry.tools()[*position];
         is_within(*position)
-            && snapshot.is_visible(*position, principal)
+            && snapshot.is_shown(*position, principal)
             && (regex.is_match(tool.exposed.as_str()) || regex.is_match(&tool.tool.description))
     };
     let all = (0..snapshot.registry.tools().len()).filter(is_match);
