@@ -32,8 +32,10 @@
 //! | 1 | [`config`] | `gatekey.toml` and clients' files → a checked config |
 //! | 1 | [`skill`] | SKILL.md, read leniently; references |
 //! | 1 | [`gate`] | gating maps, keys, the one decision |
+//! | 1 | [`scan`] | looking through skills and tools' definitions for what is hardly meant well |
 //! | 1 | [`search`] | an index of texts, found by words and by meaning, and how good rankings are; texts to vectors is the crate `encoder`, or a model that ONNX Runtime runs |
 //! | 1 | [`tokens`] | exact token counts for reports |
+//! | 2 | [`trust`] | how far each skill is trusted: approvals, signatures |
 //! | 2 | [`catalog`] | exposed names, skills with what they open, the snapshot |
 //! | 3 | [`upstream`] | one server's life: era, lists, restarts; the pool |
 //! | 3 | [`session`] | who is connected, what is unlocked |
@@ -82,9 +84,11 @@ pub mod lock;
 pub mod model;
 pub mod reload;
 pub mod report;
+pub mod scan;
 pub mod search;
 pub mod session;
 pub mod skill;
 pub mod tokens;
+pub mod trust;
 pub mod upstream;
 pub mod wire;

@@ -13,6 +13,7 @@ use crate::{
         limits::AUTO_SKILL_TOOLS,
         name::{SkillName, UpstreamName},
         tool::first_sentence,
+        trust::{Trust, TrustRules},
     },
 };
 
@@ -68,6 +69,11 @@ pub(super) fn add(
     for mut skill in whole.into_iter().chain(parts) {
         match skills.get_mut(&skill.name) {
             None => {}
+            Some(own) if own.origin == Origin::Folder && !own.rule.opens => {
+                let message =
+                    format!("skill `{}` is left out: an upstream is called so, and it is {}", skill.name, own.trust);
+                findings.push(Diagnostic::warning("skill-of-upstream", message).hint("rename it, or approve it"));
+            }
             Some(own) if own.origin == Origin::Folder => {
                 let message = format!("skill `{}` of a folder is the playbook of the upstream's tools", skill.name);
                 findings.push(Diagnostic::note("skill-of-upstream", message));
@@ -162,6 +168,9 @@ fn skill(
         body: body(upstream, facts, tools),
         patterns,
         origin: Origin::Upstream(upstream.clone()),
+        // The user has put the upstream where it is; what it says is its author's.
+        trust: Trust::User,
+        rule: TrustRules::default().user,
         on_disk: None,
         is_hidden: false,
         tags: Vec::new(),
@@ -205,6 +214,8 @@ mod tests {
             body: String::new(),
             patterns,
             origin,
+            trust: Trust::User,
+            rule: TrustRules::default().user,
             on_disk: None,
             is_hidden: false,
             tags: Vec::new(),

@@ -18,6 +18,7 @@ use crate::{
         diagnostic::Diagnostic,
         name::{SkillName, UpstreamName},
         principal::Principal,
+        trust::{LoadRule, Trust, TrustRule},
     },
     skill::{Skill, SkillSet},
 };
@@ -42,6 +43,8 @@ pub struct Inputs {
     pub map: Option<Arc<GatingMap>>,
     /// From the config's folders.
     pub skills: Arc<SkillSet>,
+    /// How far each of them is trusted; untrusted where nothing is said.
+    pub trust: Arc<BTreeMap<SkillName, Trust>>,
     /// In the config's order.
     pub upstreams: Vec<(UpstreamTools, UpstreamFacts)>,
     /// What of that is not as it was accepted.
@@ -79,6 +82,10 @@ pub struct CatalogSkill {
     pub patterns: Vec<Pattern>,
     /// Where it comes from.
     pub origin: Origin,
+    /// How far it is trusted.
+    pub trust: Trust,
+    /// What that allows.
+    pub rule: TrustRule,
     /// Its files, where it has any.
     pub on_disk: Option<Skill>,
     /// Whether it is left out of the catalogue.
@@ -126,7 +133,7 @@ pub struct Snapshot {
 impl Snapshot {
     /// Builds a snapshot. The same inputs give the same snapshot, in whatever order tools were listed.
     pub fn build(inputs: Inputs, reserved: &[&str]) -> Self {
-        let Inputs { generation, config, map, skills: skill_set, mut upstreams, unaccepted } = inputs;
+        let Inputs { generation, config, map, skills: skill_set, trust, mut upstreams, unaccepted } = inputs;
         let tools: Vec<UpstreamTools> = upstreams.iter().map(|(tools, _)| tools.clone()).collect();
         if unaccepted.is_enforced {
             // They are instructions, too.
@@ -134,12 +141,20 @@ impl Snapshot {
             upstreams.iter_mut().filter(is_other).for_each(|(_, facts)| facts.instructions = None);
         }
         let registry = Registry::build(&tools, &unaccepted, reserved);
-        let mut skills: BTreeMap<SkillName, CatalogSkill> =
-            skill_set.skills.values().map(|skill| (skill.name.clone(), from_disk(skill, map.as_deref()))).collect();
+        let mut skills: BTreeMap<SkillName, CatalogSkill> = skill_set
+            .skills
+            .values()
+            .map(|skill| {
+                let trust = trust.get(&skill.name).copied().unwrap_or(Trust::Untrusted);
+                (skill.name.clone(), from_disk(skill, map.as_deref(), trust, config.trust.of(trust)))
+            })
+            .collect();
         let mut findings = Vec::new();
         if map.is_none() {
             let named = upstreams.iter().filter(|(tools, _)| tools.name.fault().is_none());
             let made = named.flat_map(|(tools, facts)| auto::skills_of(&tools.name, facts, &registry));
+            let rule = config.trust.user;
+            let made = made.map(|skill| CatalogSkill { rule, is_hidden: !rule.is_listed, ..skill });
             auto::add(&mut skills, made.collect(), &mut findings);
         }
         let always_entries = map.as_ref().map(|map| map.always.as_slice()).unwrap_or_default();
@@ -150,7 +165,9 @@ impl Snapshot {
         for skill in skills.values_mut() {
             skill.tools = opened(skill, &registry);
         }
-        let core = map.as_ref().and_then(|map| map.core_skill.clone()).map(|(name, _)| name);
+        // What must not be loaded without a question is not given to everybody.
+        let is_free = |name: &SkillName| skills.get(name).is_none_or(|skill| skill.rule.load == LoadRule::Allow);
+        let core = map.as_ref().and_then(|map| map.core_skill.clone()).map(|(name, _)| name).filter(is_free);
         let opened_by = openers(&skills, registry.tools().len());
         let policy = Policy::new(config.rules.iter().map(|rule| Rule {
             principals: &rule.principals,
@@ -322,15 +339,18 @@ impl Snapshot {
     }
 }
 
-fn from_disk(skill: &Skill, map: Option<&GatingMap>) -> CatalogSkill {
-    let entries = map.and_then(|map| map.skills.get(&skill.name)).map(|(_, entries)| entries.as_slice());
+fn from_disk(skill: &Skill, map: Option<&GatingMap>, trust: Trust, rule: TrustRule) -> CatalogSkill {
+    let entries =
+        map.filter(|_| rule.opens).and_then(|map| map.skills.get(&skill.name)).map(|(_, entries)| entries.as_slice());
     CatalogSkill {
         name: skill.name.clone(),
         description: skill.description.clone(),
         body: skill.body.to_string(),
         patterns: entries.unwrap_or_default().iter().map(|entry| entry.pattern.clone()).collect(),
         origin: Origin::Folder,
-        is_hidden: skill.is_hidden,
+        trust,
+        rule,
+        is_hidden: skill.is_hidden || !rule.is_listed,
         tags: skill.tags.clone(),
         on_disk: Some(skill.clone()),
         tools: Vec::new(),

@@ -86,7 +86,7 @@ impl Catalogue {
         let snapshot = if args.skills.is_empty() {
             look(config)?.snapshot
         } else {
-            config.skills.clone_from(&args.skills);
+            config.skills = args.skills.iter().cloned().map(Into::into).collect();
             config.upstreams.clear();
             Arc::new(Files::read(config).snapshot(0, Vec::new(), META_TOOLS))
         };

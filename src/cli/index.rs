@@ -42,7 +42,7 @@ fn prepared(args: &Index) -> Result<Prepared, Failed> {
     let folders = args.skills.clone();
     let adjust = move |config: &mut Config| {
         if !folders.is_empty() {
-            config.skills.clone_from(&folders);
+            config.skills = folders.iter().cloned().map(Into::into).collect();
         }
         if config.watch == Watch::Off {
             // Whoever says `--watch` means it.

@@ -55,5 +55,5 @@ fn of_config(config: Option<&Path>) -> Result<Vec<PathBuf>, Failed> {
     if config.skills.is_empty() {
         return Err(Failed::new(Exit::Usage, "the config names no folder of skills").hint(hint));
     }
-    Ok(config.skills)
+    Ok(config.skills.into_iter().map(|folder| folder.path).collect())
 }

@@ -62,6 +62,7 @@ pub(super) fn prepare_from(setup: &Setup, file: Option<PathBuf>) -> Result<Prepa
         return Err(Failed { findings, ..Failed::new(Exit::Invalid, "failed to load the config") });
     };
     with_cache(&mut config, &environment);
+    config.approvals = approvals_file(&environment);
     choose(&mut config, &setup.upstreams, &environment).map_err(|message| Failed::new(Exit::Usage, message))?;
     let principal = principal(setup.principal.as_deref(), &config)?;
     let again = file.map(|file| Again {
@@ -84,6 +85,7 @@ fn read_again(
         let Loaded { mut config, mut findings } = load_text(&file, text, &environment);
         let refusal = config.as_mut().and_then(|config| {
             with_cache(config, &environment);
+            config.approvals = approvals_file(&environment);
             choose(config, &wanted, &environment).err().or_else(|| {
                 let refusal = match principal(given.as_deref(), config) {
                     Ok(principal) if principal == running => return None,
@@ -117,6 +119,13 @@ pub(super) fn sent_file(environment: &Environment) -> Option<PathBuf> {
     let folder = |name: &str| environment.value(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let of_user = folder("XDG_STATE_HOME").or_else(|| Some(folder("HOME")?.join(".local").join("state")));
     Some(of_user.or(folder("LOCALAPPDATA"))?.join("gatekey").join("sent.jsonl"))
+}
+
+/// Where it is kept which skills the user approved. No config can name it, lest a repository approves itself.
+pub(super) fn approvals_file(environment: &Environment) -> Option<PathBuf> {
+    let folder = |name: &str| environment.value(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let of_user = folder("XDG_DATA_HOME").or_else(|| Some(folder("HOME")?.join(".local").join("share")));
+    Some(of_user.or(folder("LOCALAPPDATA"))?.join("gatekey").join("approved.json"))
 }
 
 /// `gatekey.toml` of the folder, else of the user.

@@ -29,7 +29,7 @@ pub(super) fn run(args: &Skills, output: &Output) -> Result<Exit, Failed> {
             output.envelope("skills.list", &json!(data), &findings);
         } else {
             let rows: Vec<Vec<String>> = snapshot.skills.values().map(|skill| row(&snapshot, skill)).collect();
-            output.table(&["skill", "opens", "origin", "what"], &rows);
+            output.table(&["skill", "opens", "trust", "origin", "what"], &rows);
             output.findings(&findings);
         }
         return Ok(if has_failed { Exit::Upstream } else { Exit::Done });
@@ -65,6 +65,7 @@ fn row(snapshot: &Snapshot, skill: &CatalogSkill) -> Vec<String> {
     vec![
         skill.name.to_string(),
         opens,
+        skill.trust.to_string(),
         skill.origin.to_string(),
         first_sentence(&snapshot.describe(skill, &Principal::local()), 120),
     ]
@@ -78,6 +79,7 @@ fn summary(snapshot: &Snapshot, skill: &CatalogSkill) -> Value {
     json!({
         "name": skill.name.as_str(),
         "description": skill.description,
+        "trust": skill.trust.as_str(),
         "origin": skill.origin.to_string(),
         "is_core": snapshot.core.as_ref() == Some(&skill.name),
         "is_hidden": skill.is_hidden,

@@ -17,6 +17,7 @@ use crate::model::{
     name::UpstreamName,
     onnx::{OnnxEncoder, OnnxReranker},
     program::{Endpoint, Program},
+    trust::{SkillFolder, TrustRules},
 };
 
 /// A checked configuration.
@@ -29,7 +30,7 @@ pub struct Config {
     /// Gating maps.
     pub maps: Vec<PathBuf>,
     /// Folders with skills.
-    pub skills: Vec<PathBuf>,
+    pub skills: Vec<SkillFolder>,
     /// How opened tools are reached.
     pub exposure: Exposure,
     /// Whether calls carry an `intent`.
@@ -58,6 +59,12 @@ pub struct Config {
     pub search: Search,
     /// The list of skills as a file.
     pub index: Index,
+    /// What skills may do by how far they are trusted.
+    pub trust: TrustRules,
+    /// Public keys whose signatures on skills count, by names.
+    pub keys: IndexMap<String, String>,
+    /// What the user approved is kept there; absent where there is no place for such.
+    pub approvals: Option<PathBuf>,
     /// What was accepted of upstreams.
     pub pins: Pins,
     /// Callers with their roles.
@@ -166,7 +173,9 @@ impl Config {
             upstreams,
             left_out: Vec::new(),
             maps: in_folder(raw.maps),
-            skills: in_folder(raw.skills),
+            skills: raw.skills.into_iter().map(|raw| raw.checked(folder)).collect(),
+            trust: raw.trust.rules(),
+            keys: raw.trust.keys,
             exposure: raw.exposure,
             intent: raw.intent,
             catalog_budget_tokens: raw.catalog_budget_tokens.unwrap_or(limits::CATALOG_TOKENS),
@@ -194,6 +203,7 @@ impl Config {
                 file: raw.index.file.map(|path| folder.join(path)),
                 budget_tokens: raw.index.budget_tokens.unwrap_or(limits::INDEX_TOKENS),
             },
+            approvals: None,
             pins: Pins { mode: raw.pins, file: raw.lock.map(|path| folder.join(path)) },
             principals: raw.principals.into_iter().map(|(name, raw)| (name, raw.roles)).collect(),
             rules: raw.rules,

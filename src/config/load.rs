@@ -197,8 +197,8 @@ impl Reader<'_> {
         for (index, path) in raw.maps.iter_mut().enumerate() {
             self.expand_own(path, &format!("/maps/{index}"));
         }
-        for (index, path) in raw.skills.iter_mut().enumerate() {
-            self.expand_own(path, &format!("/skills/{index}"));
+        for (index, folder) in raw.skills.iter_mut().enumerate() {
+            self.expand_own(&mut folder.path, &format!("/skills/{index}"));
         }
         let mut paths: Vec<(String, &mut String)> = models::paths(&mut raw.search);
         paths.push(("/lock".to_owned(), raw.lock.get_or_insert_with(|| LOCK_FILE.to_owned())));
@@ -370,7 +370,7 @@ mod tests {
         assert_eq!(show(&loaded.findings), "");
         let config = loaded.config.unwrap();
         assert_eq!(config.maps, [Path::new("conf/maps/1.toml")]);
-        assert_eq!(config.skills, [Path::new("/abs")]);
+        assert_eq!(config.skills, [crate::model::trust::SkillFolder::from(std::path::PathBuf::from("/abs"))]);
         let names: Vec<&str> = config.upstreams.iter().map(|upstream| upstream.name.as_str()).collect();
         assert_eq!(names, ["z", "a"]);
         let Ok(Transport::Stdio(z)) = &config.upstreams[0].transport else { panic!("z is a program") };

@@ -6,6 +6,7 @@ mod config;
 mod load;
 mod models;
 mod raw;
+mod raw_trust;
 mod resolve;
 mod variables;
 

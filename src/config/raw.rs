@@ -8,6 +8,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::raw_trust::{RawSkillFolder, RawTrust};
+
 /// The configuration of gatekey.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -22,9 +24,10 @@ pub(super) struct RawConfig {
     /// Gating maps, relative to this file. Without one each upstream becomes a skill of its own.
     #[serde(default)]
     pub(super) maps: Vec<String>,
-    /// Folders with skills, relative to this file.
+    /// Folders with skills, relative to this file: a path, or a table that also says how far they are trusted.
     #[serde(default)]
-    pub(super) skills: Vec<String>,
+    #[schemars(with = "Vec<RawSkillFolder>")]
+    pub(super) skills: Vec<RawSkillFolder>,
     /// How opened tools are reached.
     #[serde(default)]
     pub(super) exposure: Exposure,
@@ -66,6 +69,9 @@ pub(super) struct RawConfig {
     /// The list of skills as a file that clients load.
     #[serde(default)]
     pub(super) index: RawIndex,
+    /// What skills may do by how far they are trusted.
+    #[serde(default)]
+    pub(super) trust: RawTrust,
     /// What becomes of tools that are not as `gatekey lock` recorded them. Default: `enforce` where there is a lock file.
     pub(super) pins: Option<PinMode>,
     /// The lock file, relative to this file. Default: `gatekey.lock` beside it.

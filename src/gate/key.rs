@@ -32,16 +32,26 @@ impl Secret {
     pub fn key(&self, principal: &Principal, skill: &SkillName, patterns: &[Pattern]) -> String {
         let mut sorted: Vec<String> = patterns.iter().map(ToString::to_string).collect();
         sorted.sort();
+        let parts = [principal.name.as_str(), skill.as_str()].into_iter().chain(sorted.iter().map(String::as_str));
+        let mut digest = BASE32_NOPAD.encode(&self.mac(parts)).to_ascii_lowercase();
+        digest.truncate(DIGEST_CHARS);
+        format!("{skill}.{digest}")
+    }
+
+    /// What only we can make of these parts: 256 bits, as lowercase base 32.
+    pub fn tag(&self, parts: &[&str]) -> String {
+        BASE32_NOPAD.encode(&self.mac(parts.iter().copied())).to_ascii_lowercase()
+    }
+
+    fn mac<'a>(&self, parts: impl Iterator<Item = &'a str>) -> [u8; 32] {
         #[expect(clippy::expect_used, reason = "HMAC takes a secret of any length")]
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes a secret of any length");
-        for part in [principal.name.as_str(), skill.as_str()].into_iter().chain(sorted.iter().map(String::as_str)) {
+        for part in parts {
             // With its length before it no part can run into the next one.
             mac.update(&(part.len() as u64).to_be_bytes());
             mac.update(part.as_bytes());
         }
-        let mut digest = BASE32_NOPAD.encode(&mac.finalize().into_bytes()).to_ascii_lowercase();
-        digest.truncate(DIGEST_CHARS);
-        format!("{skill}.{digest}")
+        mac.finalize().into_bytes().into()
     }
 }
 

@@ -13,12 +13,13 @@ use tokio::{sync::watch, time::Instant};
 use tracing::debug;
 
 use super::{
-    experience::Experience, finding::Finding, ledger::Ledger, list::Lists, offers::Offers, params::Params, tasks::Tasks,
+    admission::Allowed, experience::Experience, finding::Finding, ledger::Ledger, list::Lists, offers::Offers,
+    params::Params, tasks::Tasks,
 };
 use crate::{
-    catalog::{Snapshot, SnapshotStore},
+    catalog::{CatalogSkill, Snapshot, SnapshotStore},
     gate::key::Secret,
-    model::{name::SkillName, principal::Principal, sent::SentAs},
+    model::{name::SkillName, principal::Principal, sent::SentAs, trust::LoadRule},
     session::Session,
     upstream::Pool,
     wire::{
@@ -41,6 +42,7 @@ pub struct Gateway {
     pub(super) finding: Finding,
     pub(super) experience: Experience,
     pub(super) ledger: Ledger,
+    pub(super) allowed: Allowed,
     /// Whether the first snapshot with the upstreams' tools is out.
     settled: watch::Receiver<bool>,
     sessions: Mutex<BTreeMap<u64, Weak<Session>>>,
@@ -139,6 +141,7 @@ impl Gateway {
             finding,
             experience: Experience::default(),
             ledger: Ledger::default(),
+            allowed: Allowed::default(),
             settled,
             sessions: Mutex::default(),
         }
@@ -198,7 +201,10 @@ impl Gateway {
     /// The skill of this name, where `principal` may know it.
     pub fn skill(&self, name: &str, principal: &Principal) -> Option<SkillName> {
         let snapshot = self.store.load();
-        snapshot.skills.get(name).filter(|skill| snapshot.knows_skill(skill, principal)).map(|skill| skill.name.clone())
+        // Nobody could be asked before the first request.
+        let is_known =
+            |skill: &&CatalogSkill| snapshot.knows_skill(skill, principal) && skill.rule.load == LoadRule::Allow;
+        snapshot.skills.get(name).filter(is_known).map(|skill| skill.name.clone())
     }
 
     /// Waits until no relayed call is open, at most `most`.

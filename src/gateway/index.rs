@@ -194,7 +194,11 @@ fn plain(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{limits::INDEX_TOKENS_LEAST, name::SkillName};
+    use crate::model::{
+        limits::INDEX_TOKENS_LEAST,
+        name::SkillName,
+        trust::{Trust, TrustRules},
+    };
 
     fn skill(name: &str, description: &str, tags: &[&str]) -> CatalogSkill {
         CatalogSkill {
@@ -203,6 +207,8 @@ mod tests {
             body: String::new(),
             patterns: Vec::new(),
             origin: Origin::Folder,
+            trust: Trust::User,
+            rule: TrustRules::default().user,
             on_disk: None,
             is_hidden: false,
             tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),

@@ -1,6 +1,7 @@
 //! Floor 4, the data plane: what a client asks → an answer of ours or a call to an upstream. Only this folder answers
 //! clients. Read `dispatch` first.
 
+mod admission;
 mod call;
 mod catalogue;
 mod dispatch;

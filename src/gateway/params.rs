@@ -77,6 +77,11 @@ impl<'a> Params<'a> {
         member(&self.meta, key).and_then(|found| as_text(found.value))
     }
 
+    /// A member of `_meta` as written.
+    pub(super) fn meta_raw(&self, key: &str) -> Option<&'a str> {
+        member(&self.meta, key).map(|found| found.value)
+    }
+
     /// The caller's progress token.
     pub(super) fn token(&self) -> Option<&'a str> {
         member(&self.meta, "progressToken").map(|found| found.value)

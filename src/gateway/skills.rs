@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::dispatch::{Gateway, Request};
 use crate::{
     catalog::{CatalogSkill, Snapshot},
-    model::{limits::CACHE_MS, principal::Principal},
+    model::{limits::CACHE_MS, principal::Principal, trust::LoadRule},
     skill::{SKILL_FILE, Skill},
     upstream::Offering,
     wire::era::{Era, INVALID_PARAMS},
@@ -29,7 +29,7 @@ const SCHEME: &str = "skill://";
 fn named<'a>(snapshot: &'a Snapshot, request: &Request<'_>, uri: &str) -> Option<(&'a Skill, String)> {
     let rest = uri.strip_prefix(SCHEME)?;
     let (name, path) = rest.split_once('/').unwrap_or((rest, ""));
-    let found = snapshot.skills.get(name)?;
+    let found = snapshot.skills.get(name).filter(|skill| skill.rule.load == LoadRule::Allow)?;
     let skill = found.on_disk.as_ref().filter(|skill| skill.is_servable())?;
     snapshot.knows_skill(found, &request.session.principal).then(|| (skill, path.trim_end_matches('/').to_owned()))
 }
@@ -86,7 +86,9 @@ impl Gateway {
 
 /// The skills that `principal` sees as resources.
 fn servable<'a>(snapshot: &'a Snapshot, principal: &Principal) -> impl Iterator<Item = &'a Skill> {
-    let is_known = |skill: &&CatalogSkill| !skill.is_hidden && snapshot.knows_skill(skill, principal);
+    let is_known = |skill: &&CatalogSkill| {
+        !skill.is_hidden && skill.rule.load == LoadRule::Allow && snapshot.knows_skill(skill, principal)
+    };
     let all = snapshot.skills.values().filter(is_known).filter_map(|skill| skill.on_disk.as_ref());
     all.filter(|skill| skill.is_servable()).collect::<Vec<_>>().into_iter()
 }

@@ -173,6 +173,7 @@ pub const CODES: &[&str] = &[
     "tool-dropped",
     "tool-list-cut",
     "tool-repaired",
+    "trust-unreadable",
     "upstream-unreachable",
 ];
 

@@ -11,15 +11,21 @@ pub struct Hidden {
     pub at: usize,
 }
 
-impl fmt::Display for Hidden {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = match self.character {
+impl Hidden {
+    /// What kind of character it is, with an article.
+    pub fn kind(&self) -> &'static str {
+        match self.character {
             '\u{e0000}'..='\u{e007f}' => "a tag character",
             '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => "a character that turns the direction of text",
             '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' => "a row of variation selectors",
             _ => "a character without width",
-        };
-        write!(f, "{what} (U+{:04X})", u32::from(self.character))
+        }
+    }
+}
+
+impl fmt::Display for Hidden {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (U+{:04X})", self.kind(), u32::from(self.character))
     }
 }
 

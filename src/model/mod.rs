@@ -11,3 +11,4 @@ pub mod program;
 pub mod sent;
 pub mod source;
 pub mod tool;
+pub mod trust;

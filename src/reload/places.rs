@@ -28,13 +28,10 @@ impl Places {
         for folder in &files.skills.folders {
             places.0.insert(absolute(folder), None);
         }
-        let single = files
-            .config
-            .maps
-            .iter()
-            .chain(&files.config.skills)
-            .chain(&files.skills.links)
-            .chain(&files.config.pins.file);
+        let config_of = &files.config;
+        let folders = config_of.skills.iter().map(|folder| &folder.path);
+        let single = config_of.maps.iter().chain(folders).chain(&files.skills.links);
+        let single = single.chain(&config_of.pins.file).chain(&config_of.approvals);
         for path in config.into_iter().chain(single.map(PathBuf::as_path)) {
             places.add(&absolute(path), FILE_LINKS);
         }
@@ -180,7 +177,7 @@ mod tests {
     fn places(root: &Path) -> Places {
         let config = Config {
             maps: vec![root.join("maps/a.toml"), root.join("not/yet/b.toml")],
-            skills: vec![root.join("skills")],
+            skills: vec![root.join("skills").into()],
             ..Config::default()
         };
         Places::of(Some(&root.join("gatekey.toml")), &Files::read(config))

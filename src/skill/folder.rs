@@ -17,6 +17,7 @@ use crate::model::{
         COMPATIBILITY_CHARS, DESCRIPTION_CHARS, NAME_CHARS, SKILL_BYTES, SKILL_DEPTH, SKILL_FILES, SKILL_TOTAL_BYTES,
     },
     name::SkillName,
+    trust::Trust,
 };
 
 /// One skill.
@@ -44,6 +45,8 @@ pub struct Skill {
     pub file: PathBuf,
     /// The header as its author wrote it; absent where it is not valid YAML, so that others would not read the same.
     pub frontmatter: Option<Map<String, Value>>,
+    /// As far as the folder is trusted that it was found in.
+    pub trust: Trust,
     /// Grows with every change of its files that whoever asked for their digests can see.
     pub revision: u64,
     /// Its files with their digests, once they were asked for.
@@ -146,6 +149,7 @@ impl Reader<'_> {
             frontmatter: (!document.was_quoted).then_some(members),
             revision: 0,
             manifest: Arc::default(),
+            trust: Trust::Untrusted,
             digest: digest(bytes),
         })
     }
@@ -371,7 +375,7 @@ mod tests {
         std::os::unix::fs::symlink("/etc/hostname", skill.join("refs/link.md")).unwrap();
         std::os::unix::fs::symlink(root.path(), skill.join("up")).unwrap();
         std::os::unix::fs::symlink("nowhere", root.path().join("dangling")).unwrap();
-        let set = load_folders(&[root.path().into()]);
+        let set = load_folders(&[root.path().to_owned()]);
         assert_eq!(set.skills["a"].references, ["refs/x.md"]);
         assert_eq!(set.skills.len(), 1);
     }

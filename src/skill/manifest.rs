@@ -22,6 +22,9 @@ pub struct SkillFile {
     pub size_bytes: u64,
 }
 
+/// The file that a signature stands in.
+pub const SIGNATURE_FILE: &str = "skill.minisig";
+
 /// Its own name for the file that every skill has.
 pub const SKILL_FILE: &str = "SKILL.md";
 
@@ -37,6 +40,32 @@ impl Skill {
     /// read is left out, and so are all but SKILL.md where they are over the extension's limits.
     pub fn manifest(&self) -> &[SkillFile] {
         self.manifest.get_or_init(|| self.read_manifest())
+    }
+
+    /// A digest of all of its files, by which a version of it is approved: lowercase hex SHA-256 of [`Skill::manifest_text`].
+    /// `None` where it has more files than are looked at, or one that cannot be read, or where SKILL.md has
+    /// changed since it was read: nobody could tell what was approved.
+    pub fn set_digest(&self) -> Option<String> {
+        let is_body = |file: &SkillFile| file.path == SKILL_FILE && file.digest == self.digest;
+        let is_whole =
+            self.manifest().len() == self.references.len() + 1 && self.manifest().first().is_some_and(is_body);
+        is_whole.then(|| digest(self.manifest_text().as_bytes()))
+    }
+
+    /// Whether these are the bytes of this file as the manifest has them.
+    pub fn is_as_listed(&self, path: &str, bytes: &[u8]) -> bool {
+        let path = path.strip_prefix("./").unwrap_or(path);
+        self.manifest().iter().any(|file| file.path == path && file.digest == digest(bytes))
+    }
+
+    /// Its name and files, a line each: digest, two blanks, path; as `sha256sum` writes and checks. The signature is no part
+    /// of what is signed.
+    pub fn manifest_text(&self) -> String {
+        let files = self.manifest().iter().filter(|file| file.path != SIGNATURE_FILE);
+        let mut text = format!("# gatekey skill {}\n", self.name);
+        // A path is one line: a file whose name has a line end is quoted, as nothing else begins with `"`.
+        files.for_each(|file| text.push_str(&format!("{}  {}\n", file.digest, one_line(&file.path))));
+        text
     }
 
     /// Reads its files once more where anybody asked for them; says whether they are others now.
@@ -109,6 +138,15 @@ impl Skill {
         let resource = |file: &SkillFile| json!({"uri": format!("{root}/{}", file.path), "digest": format!("sha256:{}", file.digest), "size": file.size_bytes});
         let resources: Vec<Value> = self.manifest().iter().map(resource).collect();
         json!({"uri": format!("{root}/{SKILL_FILE}"), "frontmatter": self.frontmatter, "resources": resources})
+    }
+}
+
+/// A path as it is, or as a JSON text where it would not be one line or could be taken for one.
+fn one_line(path: &str) -> std::borrow::Cow<'_, str> {
+    if path.starts_with('"') || path.chars().any(char::is_control) {
+        Value::from(path).to_string().into()
+    } else {
+        path.into()
     }
 }
 

@@ -9,6 +9,6 @@ mod walk;
 
 pub use folder::Skill;
 pub use frontmatter::{Document, Refusal, parse};
-pub use manifest::{SKILL_FILE, SkillFile};
+pub use manifest::{SIGNATURE_FILE, SKILL_FILE, SkillFile};
 pub use reference::{ReferenceError, read_reference};
 pub use walk::{SkillSet, load_folders};

@@ -11,6 +11,9 @@ pub enum ReferenceError {
     /// Not one of the skill's files. Whether it exists elsewhere is nobody's business.
     #[error("the skill has no file `{0}`")]
     NotListed(String),
+    /// Its bytes are others than when the skill was looked at.
+    #[error("`{0}` has changed since the skill was looked at")]
+    Changed(String),
     /// Over the limit.
     #[error("`{path}` has {size_bytes} bytes, the limit is {REFERENCE_BYTES}")]
     TooLarge {
@@ -65,7 +68,7 @@ mod tests {
         fs::write(folder.join("SKILL.md"), "---\nname: a\ndescription: d\n---\n").unwrap();
         fs::write(folder.join("x.md"), "inside").unwrap();
         fs::write(root.path().join("secret.md"), "outside").unwrap();
-        let set = load_folders(&[root.path().into()]);
+        let set = load_folders(&[root.path().to_owned()]);
         let skill = &set.skills["a"];
         assert_eq!(read_reference(skill, "x.md").unwrap(), b"inside");
         assert_eq!(read_reference(skill, "./x.md").unwrap(), b"inside");
@@ -84,7 +87,7 @@ mod tests {
         fs::create_dir(&folder).unwrap();
         fs::write(folder.join("SKILL.md"), "---\nname: a\ndescription: d\n---\n").unwrap();
         fs::write(folder.join("x.md"), "inside").unwrap();
-        let set = load_folders(&[root.path().into()]);
+        let set = load_folders(&[root.path().to_owned()]);
         fs::remove_file(folder.join("x.md")).unwrap();
         std::os::unix::fs::symlink("/etc/hostname", folder.join("x.md")).unwrap();
         assert!(matches!(read_reference(&set.skills["a"], "x.md"), Err(ReferenceError::NotListed(_))));

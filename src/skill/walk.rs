@@ -2,6 +2,7 @@
 //! version. Read [`SkillSet::read_again`] first.
 
 use std::{
+    cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
     fs, io,
     path::{Path, PathBuf},
@@ -13,6 +14,7 @@ use crate::model::{
     diagnostic::{Diagnostic, Place},
     limits::{FILE_TIMES, SKILL_DEPTH, SKILL_FOLDERS},
     name::SkillName,
+    trust::{SkillFolder, Trust},
 };
 
 /// The skills of all folders, with what was found while reading them.
@@ -44,17 +46,25 @@ struct Known {
 }
 
 /// Reads every skill below `folders`.
-pub fn load_folders(folders: &[PathBuf]) -> SkillSet {
+pub fn load_folders(folders: &[impl Clone + Into<SkillFolder>]) -> SkillSet {
     SkillSet::default().read_again(folders, SystemTime::UNIX_EPOCH)
 }
 
 impl SkillSet {
     /// Reads every skill below `folders`; of those that this set knows only what changed is parsed. One that gives no skill
     /// any more, while its file is there, stays as it was. `now` tells which files may change without looking other.
-    pub fn read_again(&self, folders: &[PathBuf], now: SystemTime) -> Self {
+    ///
+    /// Of skills with one name the most trusted folder's counts, and of these the first one's. A folder of the list within
+    /// another one is not looked at with that.
+    pub fn read_again(&self, folders: &[impl Clone + Into<SkillFolder>], now: SystemTime) -> Self {
         let mut set = Self::default();
-        for folder in folders {
-            let mut walk = Walk { before: self, now, set: &mut set, seen: BTreeSet::new(), most: SKILL_FOLDERS };
+        let mut folders: Vec<SkillFolder> = folders.iter().cloned().map(Into::into).collect();
+        folders.sort_by_key(|folder| Reverse(folder.trust));
+        let roots: BTreeSet<PathBuf> =
+            folders.iter().filter_map(|folder| fs::canonicalize(&folder.path).ok()).collect();
+        for SkillFolder { path: folder, trust } in &folders {
+            let (seen, roots, trust) = (BTreeSet::new(), &roots, *trust);
+            let mut walk = Walk { before: self, now, set: &mut set, trust, roots, seen, most: SKILL_FOLDERS };
             if let Err(error) = walk.enter(folder, None, 0) {
                 let finding = Diagnostic::error("skills-folder", format!("cannot be read: {error}")).at(whole(folder));
                 let hint = match walk.keep(folder, &error) {
@@ -84,7 +94,7 @@ impl Skill {
     /// Whether it is the same as `other`, of another reading of the same folders.
     fn is_same(&self, other: &Self) -> bool {
         let told = |skill: &Self| (skill.name.clone(), skill.file.clone(), skill.digest.clone(), skill.revision);
-        told(self) == told(other) && self.references == other.references
+        told(self) == told(other) && self.references == other.references && self.trust == other.trust
     }
 }
 
@@ -113,6 +123,10 @@ struct Walk<'a> {
     set: &'a mut SkillSet,
     /// Folders that were entered, without links: circles end here.
     seen: BTreeSet<PathBuf>,
+    /// Of the skills that are found.
+    trust: Trust,
+    /// Folders that have a walk of their own, without links.
+    roots: &'a BTreeSet<PathBuf>,
     /// How many they may be.
     most: usize,
 }
@@ -121,7 +135,7 @@ impl Walk<'_> {
     /// `real` is the folder without links in it, where that is known.
     fn enter(&mut self, folder: &Path, real: Option<PathBuf>, depth: usize) -> io::Result<()> {
         let real = real.map_or_else(|| fs::canonicalize(folder), Ok)?;
-        if self.seen.contains(&real) {
+        if self.seen.contains(&real) || (depth > 0 && self.roots.contains(&real)) {
             return Ok(());
         }
         if depth > SKILL_DEPTH {
@@ -252,7 +266,8 @@ impl Walk<'_> {
         Some(Known { digest, skill, findings, references, seen_at: self.now })
     }
 
-    fn add(&mut self, file: &Path, known: Known) {
+    fn add(&mut self, file: &Path, mut known: Known) {
+        known.skill.iter_mut().for_each(|skill| skill.trust = self.trust);
         self.set.findings.extend(known.findings.iter().cloned());
         if let Some(skill) = &known.skill {
             if let Some(first) = self.set.skills.get(&skill.name) {
@@ -327,7 +342,9 @@ mod tests {
         let before = SkillSet::default();
         let mut set = SkillSet::default();
         let now = SystemTime::UNIX_EPOCH;
-        let mut walk = Walk { before: &before, now, set: &mut set, seen: BTreeSet::new(), most: 5 };
+        let (roots, trust) = (BTreeSet::new(), Trust::User);
+        let mut walk =
+            Walk { before: &before, now, set: &mut set, trust, roots: &roots, seen: BTreeSet::new(), most: 5 };
         walk.enter(root.path(), None, 0).unwrap();
         assert_eq!((set.skills.len(), set.findings.len(), set.findings[0].code), (4, 1, "skill-too-many"));
     }

@@ -7,8 +7,8 @@ use crate::support::root;
 /// Floors from the ground up; a folder uses its own files and lower floors only.
 const FLOORS: &[&[&str]] = &[
     &["model"],
-    &["wire", "config", "skill", "gate", "tokens", "search", "observe"],
-    &["catalog"],
+    &["wire", "config", "skill", "gate", "tokens", "search", "scan", "observe"],
+    &["catalog", "trust"],
     &["upstream", "session", "lock"],
     &["reload", "gateway", "clients", "dashboard"],
     &["front", "report"],

@@ -74,7 +74,10 @@ pub(in crate::gateway) fn call(gateway: &Arc<Gateway>, request: &Request<'_>, na
     };
     let outcome = match (name, request.era) {
         ("skill_load", _) => return skill_load::call(gateway, request, &arguments),
-        ("skill_read_reference", _) => skill_read_reference::call(request, &arguments),
+        ("skill_read_reference", _) => match skill_read_reference::call(gateway, request, &arguments) {
+            Some(outcome) => outcome,
+            None => return,
+        },
         ("skill_search", _) => match skill_search::call(gateway, request, &arguments) {
             Some(outcome) => outcome,
             None => return,

@@ -45,6 +45,13 @@ pub(super) fn definition(snapshot: &Snapshot, principal: &Principal, texts: Text
 /// Answers at once, or once the upstream whose tools the skill opens has had its time to start.
 pub(super) fn call(gateway: &Arc<Gateway>, request: &Request<'_>, arguments: &Params<'_>) {
     let named = text(arguments, "skill_load", &["name", "skill"]);
+    if let Some(known) = named.as_ref().ok().and_then(|name| skill(request, "skill_load", name).ok()) {
+        match gateway.admit(request, known, "skill_load") {
+            Some(Ok(())) => {}
+            Some(Err(error)) => return request.answer(error.to_result()),
+            None => return,
+        }
+    }
     let skill = named.as_ref().ok().and_then(|name| request.snapshot.skills.get(name.trim()));
     let Some(skill) = skill.filter(|skill| !request.has_waited() && is_starting(gateway, skill)) else {
         let outcome = load(gateway, request, arguments);
@@ -172,18 +179,14 @@ fn opened(gateway: &Gateway, request: &Request<'_>, skill: &CatalogSkill) -> Ope
 fn structured(skill: &CatalogSkill, key: &str, body: Option<&str>, opened: &Opened) -> Value {
     let tool = |(name, signature, effect): &(String, String, &str)| json!({"name": name, "signature": signature, "effect": effect});
     let down = |(name, code, reason): &(String, &str, String)| json!({"name": name, "code": code, "reason": reason});
-    let (trust, origin) = match &skill.origin {
-        Origin::Folder => ("TRUSTED", "folder".to_owned()),
-        Origin::Upstream(upstream) => ("UNTRUSTED", format!("upstream:{upstream}")),
-    };
     let mut structured = json!({"skill": skill.name.as_str(), "key": key});
     if let Some(body) = body {
         structured["body"] = json!(body.trim_end());
     }
     structured["references"] = json!(references(skill));
     structured["tools"] = opened.tools.iter().map(tool).collect();
-    structured["trust"] = json!(trust);
-    structured["origin"] = json!(origin);
+    structured["trust"] = json!(skill.trust.as_str());
+    structured["origin"] = json!(skill.origin.to_string());
     structured["warnings"] = json!(opened.warnings);
     structured["unavailable"] = opened.unavailable.iter().map(down).collect();
     structured

@@ -1,10 +1,18 @@
 //! `skill_read_reference`: one listed file of a skill. Opens nothing.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::serve::{define, lasting_text, skill, text};
 use crate::{
-    gateway::{dispatch::Request, error::ToolError, params::Params},
+    catalog::CatalogSkill,
+    gateway::{
+        dispatch::{Gateway, Request},
+        error::ToolError,
+        params::Params,
+    },
+    model::trust::Trust,
     skill::{ReferenceError, read_reference},
 };
 
@@ -21,13 +29,36 @@ pub(super) fn definition() -> Value {
     )
 }
 
-pub(super) fn call(request: &Request<'_>, arguments: &Params<'_>) -> Result<Value, ToolError> {
-    let name = text(arguments, "skill_read_reference", &["skill", "name"])?;
-    let path = text(arguments, "skill_read_reference", &["path", "file"])?;
-    let skill = skill(request, "skill_read_reference", &name)?;
+/// `None` where the user is being asked, and the request is taken up again.
+pub(super) fn call(
+    gateway: &Arc<Gateway>,
+    request: &Request<'_>,
+    arguments: &Params<'_>,
+) -> Option<Result<Value, ToolError>> {
+    let named = text(arguments, "skill_read_reference", &["skill", "name"]).and_then(|name| {
+        Ok((
+            skill(request, "skill_read_reference", &name)?,
+            text(arguments, "skill_read_reference", &["path", "file"])?,
+        ))
+    });
+    let (skill, path) = match named {
+        Ok(named) => named,
+        Err(error) => return Some(Err(error)),
+    };
+    Some(gateway.admit(request, skill, "skill_read_reference")?.and_then(|()| read(skill, &path)))
+}
+
+fn read(skill: &CatalogSkill, path: &str) -> Result<Value, ToolError> {
     let disk = skill.on_disk.as_ref();
     let listed = || disk.map(|disk| disk.references.join(", ")).filter(|list| !list.is_empty());
-    let read = disk.ok_or_else(|| ReferenceError::NotListed(path.clone())).and_then(|disk| read_reference(disk, &path));
+    let read = disk.ok_or_else(|| ReferenceError::NotListed(path.to_owned())).and_then(|disk| {
+        let bytes = read_reference(disk, path)?;
+        // What is trusted for its digest is trusted as long as it has that.
+        if skill.trust != Trust::Trusted && !disk.is_as_listed(path, &bytes) {
+            return Err(ReferenceError::Changed(path.to_owned()));
+        }
+        Ok(bytes)
+    });
     let bytes = read.map_err(|error| {
         // The system's own words may hold a path of ours.
         if let ReferenceError::Unreadable { source, .. } = &error {

@@ -85,6 +85,7 @@ fn shown(request: &Request<'_>, (hit, skill, prior): (&Hit, &CatalogSkill, f32),
     let mut shown = json!({
         "name": skill.name.as_str(),
         "description": cut(&snapshot.describe(skill, principal), DESCRIPTION_CHARS),
+        "trust": skill.trust.as_str(),
         "origin": skill.origin.to_string(),
         "score": rounded(hit.score + prior),
         "opens": n_visible,

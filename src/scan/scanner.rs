@@ -1,0 +1,127 @@
+//! The scan itself: every pattern over one text, with places.
+
+use std::sync::{Arc, LazyLock};
+
+use super::{
+    pattern::{Class, EMBEDDED, Kind, Pattern, PatternError, parse},
+    script::mixed_word,
+};
+use crate::model::{
+    diagnostic::Severity,
+    hidden::{hidden, visible},
+    tool::cut,
+};
+
+/// As many hidden characters of a kind could carry a text.
+const PAYLOAD: usize = 6;
+/// Characters of a text in a finding.
+const EXCERPT: usize = 80;
+/// Places that are told of one pattern in one text.
+const PLACES: usize = 3;
+
+/// One finding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The pattern's.
+    pub id: String,
+    /// What it is about.
+    pub class: Class,
+    /// How much it matters.
+    pub severity: Severity,
+    /// Why it is looked for: a fragment.
+    pub reason: String,
+    /// Where, in bytes.
+    pub at: usize,
+    /// What stands there, in one line, with hidden characters as numbers.
+    pub excerpt: String,
+}
+
+/// Looks through texts.
+#[derive(Debug, Clone)]
+pub struct Scanner {
+    patterns: Vec<Pattern>,
+}
+
+impl Scanner {
+    /// With the patterns that come with the program.
+    pub fn embedded() -> &'static Arc<Self> {
+        static EMBEDDED_SCANNER: LazyLock<Arc<Scanner>> = LazyLock::new(|| {
+            #[expect(clippy::expect_used, reason = "a test reads the file that is part of the program")]
+            let patterns = parse(EMBEDDED).expect("the patterns that come with the program can be read");
+            Arc::new(Scanner { patterns })
+        });
+        &EMBEDDED_SCANNER
+    }
+
+    /// With these files of patterns besides, less those of these ids.
+    ///
+    /// # Errors
+    /// A text is no file of patterns.
+    pub fn with<'a>(files: impl Iterator<Item = &'a str>, ignored: &[String]) -> Result<Self, PatternError> {
+        let mut scanner = Self::clone(Self::embedded());
+        for text in files {
+            scanner.patterns.extend(parse(text)?);
+        }
+        scanner.patterns.retain(|pattern| !ignored.contains(&pattern.id));
+        Ok(scanner)
+    }
+
+    /// Every pattern there is: id, reason and source.
+    pub fn patterns(&self) -> impl Iterator<Item = (&str, &str, &str)> {
+        self.patterns.iter().map(|pattern| (pattern.id.as_str(), pattern.reason.as_str(), pattern.source.as_str()))
+    }
+
+    /// What a text has, the gravest first, then by place.
+    pub fn scan(&self, text: &str, kind: Kind) -> Vec<Found> {
+        let mut found = hidden_in(text);
+        if let Some((at, word)) = mixed_word(text) {
+            let reason = "a word has letters of another script that look like its own";
+            found.push(of_own("look-alike-word", Severity::Warning, reason, at, word));
+        }
+        for pattern in self.patterns.iter().filter(|pattern| pattern.is_for(kind)) {
+            let is_meant = |matched: &regex::Match<'_>| {
+                pattern.unless.as_ref().is_none_or(|unless| !unless.is_match(matched.as_str()))
+            };
+            found.extend(pattern.regex.find_iter(text).filter(is_meant).take(PLACES).map(|matched| Found {
+                id: pattern.id.clone(),
+                class: pattern.class,
+                severity: pattern.severity,
+                reason: pattern.reason.clone(),
+                at: matched.start() + (matched.len() - matched.as_str().trim_start().len()),
+                excerpt: excerpt(matched.as_str()),
+            }));
+        }
+        found.sort_by(|a, b| (a.severity, a.at, &a.id).cmp(&(b.severity, b.at, &b.id)));
+        found
+    }
+}
+
+/// One finding for each kind of hidden characters; runs that could carry a text are errors.
+fn hidden_in(text: &str) -> Vec<Found> {
+    let mut kinds: Vec<(String, usize, usize)> = Vec::new();
+    for found in hidden(text) {
+        let kind = found.kind();
+        match kinds.iter_mut().find(|(known, ..)| known == kind) {
+            Some((_, _, n_found)) => *n_found += 1,
+            None => kinds.push((kind.to_owned(), found.at, 1)),
+        }
+    }
+    let found = kinds.into_iter().map(|(kind, at, n_found)| {
+        let is_payload = n_found >= PAYLOAD || kind.contains("tag") || kind.contains("direction");
+        let severity = if is_payload { Severity::Error } else { Severity::Warning };
+        let times = if n_found == 1 { String::new() } else { format!(", {n_found} times") };
+        of_own("hidden-characters", severity, &format!("{kind}{times}, which nobody sees"), at, &text[at..])
+    });
+    found.collect()
+}
+
+fn of_own(id: &str, severity: Severity, reason: &str, at: usize, text: &str) -> Found {
+    let (id, reason) = (id.to_owned(), reason.to_owned());
+    Found { id, class: Class::Hidden, severity, reason, at, excerpt: excerpt(text) }
+}
+
+/// The beginning of a text in one line.
+fn excerpt(text: &str) -> String {
+    let line = text.trim().lines().next().unwrap_or_default();
+    visible(&cut(line.trim(), EXCERPT))
+}
