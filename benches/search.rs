@@ -86,7 +86,7 @@ fn report<E: Error + 'static>(what: &str, queries: &[String], ask: impl Fn(&str)
 }
 
 fn read(folder: &std::path::Path) -> Vec<Entry> {
-    let config = Config { skills: vec![folder.to_owned()], ..Config::default() };
+    let config = Config { skills: vec![folder.to_owned().into()], ..Config::default() };
     let snapshot = Files::read(config).snapshot(0, Vec::new(), META_TOOLS);
     snapshot.skill_entries()
 }

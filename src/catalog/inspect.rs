@@ -1,17 +1,7 @@
-//! What clients and readers will stumble over in a snapshot: names that a client has no room for, and characters that nobody
-//! sees.
+//! What clients will stumble over in a snapshot: names that one has no room for, and more tools than it takes.
 
 use super::snapshot::Snapshot;
-use crate::{
-    model::{
-        diagnostic::{Diagnostic, Place},
-        hidden::hidden,
-    },
-    skill::SkillSet,
-};
-
-/// Characters that are named in one finding.
-const HIDDEN_NAMED: usize = 5;
+use crate::model::diagnostic::Diagnostic;
 
 /// A client's limits on tools.
 #[derive(Debug)]
@@ -64,72 +54,11 @@ impl Snapshot {
         }
         found
     }
-
-    /// Tools whose definitions have characters that a model reads and people do not see.
-    pub fn hidden_in_tools(&self) -> Vec<Diagnostic> {
-        let finding = |tool: &super::registry::Registered| {
-            // Escaped or not.
-            let decoded =
-                serde_json::from_str::<serde_json::Value>(&tool.tool.definition).ok().map(|value| texts(&value));
-            let text = decoded.as_deref().unwrap_or(&tool.tool.definition);
-            let found = all_hidden(text)?;
-            let message =
-                format!("the definition of `{}` of `{}` has {found}, which nobody sees", tool.exposed, tool.upstream);
-            let hint = "ask whoever wrote it; a terminal does not show it";
-            Some(Diagnostic::warning("hidden-character", message).hint(hint))
-        };
-        self.registry.tools().iter().filter_map(finding).collect()
-    }
-}
-
-/// What is hidden in a text: each kind of character once, at most [`HIDDEN_NAMED`] of them.
-fn all_hidden(text: &str) -> Option<String> {
-    let mut found: Vec<String> = hidden(text).map(|hidden| hidden.to_string()).collect();
-    found.sort();
-    found.dedup();
-    found.truncate(HIDDEN_NAMED);
-    (!found.is_empty()).then(|| found.join(", "))
-}
-
-/// Every text in a value, one a line.
-fn texts(value: &serde_json::Value) -> String {
-    match value {
-        serde_json::Value::String(text) => text.clone(),
-        serde_json::Value::Array(items) => items.iter().map(texts).collect::<Vec<_>>().join("\n"),
-        serde_json::Value::Object(members) => {
-            members.iter().map(|(name, value)| format!("{name}\n{}", texts(value))).collect::<Vec<_>>().join("\n")
-        }
-        _ => String::new(),
-    }
-}
-
-/// Skills whose files have such characters: the first of each.
-pub fn hidden_in_skills(set: &SkillSet) -> Vec<Diagnostic> {
-    let finding = |(file, skill): (&std::path::Path, &crate::skill::Skill)| {
-        let text = std::fs::read_to_string(file).ok()?;
-        let first = hidden(&text).next()?;
-        let found = all_hidden(&text)?;
-        let before = text.get(..first.at)?;
-        let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-        let message = format!("`{}` has {found}, which nobody sees", skill.name);
-        let place = Place { file: file.to_owned(), line, column };
-        Some(
-            Diagnostic::warning("hidden-character", message).at(place).hint("remove it unless you know what it is for"),
-        )
-    };
-    set.reached().filter_map(finding).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn texts_are_names_and_values_at_any_depth() {
-        let value = serde_json::json!({"a": ["b", {"c": "d"}], "e": 1});
-        assert_eq!(texts(&value).split_whitespace().collect::<String>(), "abcde");
-    }
 
     #[test]
     fn limits_are_sorted_by_client() {

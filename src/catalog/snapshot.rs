@@ -20,6 +20,7 @@ use crate::{
         principal::Principal,
         trust::{LoadRule, Trust, TrustRule},
     },
+    scan::Scanner,
     skill::{Skill, SkillSet},
 };
 
@@ -49,6 +50,10 @@ pub struct Inputs {
     pub upstreams: Vec<(UpstreamTools, UpstreamFacts)>,
     /// What of that is not as it was accepted.
     pub unaccepted: Unaccepted,
+    /// What texts are looked through for.
+    pub scanner: Arc<Scanner>,
+    /// Why skills are withheld that are, by name.
+    pub withheld: Arc<BTreeMap<SkillName, String>>,
 }
 
 /// Where a skill comes from.
@@ -121,6 +126,10 @@ pub struct Snapshot {
     pub core: Option<SkillName>,
     /// What upstreams offer and nobody accepted.
     pub unaccepted: Unaccepted,
+    /// What texts are looked through for.
+    pub scanner: Arc<Scanner>,
+    /// Why skills are withheld that are, by name.
+    pub withheld_skills: Arc<BTreeMap<SkillName, String>>,
     /// Per tool: always open.
     always: Vec<bool>,
     /// Per tool: the skills that open it, the one with the fewest tools first.
@@ -133,7 +142,8 @@ pub struct Snapshot {
 impl Snapshot {
     /// Builds a snapshot. The same inputs give the same snapshot, in whatever order tools were listed.
     pub fn build(inputs: Inputs, reserved: &[&str]) -> Self {
-        let Inputs { generation, config, map, skills: skill_set, trust, mut upstreams, unaccepted } = inputs;
+        let Inputs { generation, config, map, skills: skill_set, trust, mut upstreams, unaccepted, scanner, withheld } =
+            inputs;
         let tools: Vec<UpstreamTools> = upstreams.iter().map(|(tools, _)| tools.clone()).collect();
         if unaccepted.is_enforced {
             // They are instructions, too.
@@ -166,7 +176,10 @@ impl Snapshot {
             skill.tools = opened(skill, &registry);
         }
         // What must not be loaded without a question is not given to everybody.
-        let is_free = |name: &SkillName| skills.get(name).is_none_or(|skill| skill.rule.load == LoadRule::Allow);
+        let is_free = |name: &SkillName| {
+            let is_allowed = skills.get(name).is_none_or(|skill| skill.rule.load == LoadRule::Allow);
+            is_allowed && !withheld.contains_key(name)
+        };
         let core = map.as_ref().and_then(|map| map.core_skill.clone()).map(|(name, _)| name).filter(is_free);
         let opened_by = openers(&skills, registry.tools().len());
         let policy = Policy::new(config.rules.iter().map(|rule| Rule {
@@ -184,6 +197,8 @@ impl Snapshot {
             skills,
             core,
             unaccepted,
+            scanner,
+            withheld_skills: withheld,
             always,
             opened_by,
             findings,

@@ -168,6 +168,51 @@ pub(super) enum SkillsCommand {
         #[arg(long, value_name = "FILE", env = "GATEKEY_CONFIG")]
         config: Option<PathBuf>,
     },
+    /// Approve skills that nobody vouches for, as they are now; a change of any file asks again
+    Trust {
+        /// Their names
+        #[arg(value_name = "NAME", required_unless_present = "all", conflicts_with = "all")]
+        names: Vec<String>,
+        /// All that are not approved
+        #[arg(long)]
+        all: bool,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+        #[command(flatten)]
+        setup: Setup,
+    },
+    /// Take back what was approved
+    Distrust {
+        /// Their names
+        #[arg(value_name = "NAME", required = true)]
+        names: Vec<String>,
+        #[command(flatten)]
+        setup: Setup,
+    },
+    /// Make a pair of keys to sign skills with: FILE and FILE.pub, as minisign's; GATEKEY_KEY_PASSWORD gives a password
+    Keygen {
+        /// The secret key
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+    /// Sign skills: every file of them, in `skill.minisig` of their folders
+    Sign {
+        /// Folders of skills, or of one skill
+        #[arg(value_name = "DIR", required = true)]
+        folders: Vec<PathBuf>,
+        /// The secret key
+        #[arg(long, value_name = "FILE")]
+        key: PathBuf,
+    },
+    /// Say whose signatures skills have; exit 1 where one is worth nothing
+    Verify {
+        /// Folders of skills, or of one skill [default: those of the config]
+        #[arg(value_name = "DIR")]
+        folders: Vec<PathBuf>,
+        #[command(flatten)]
+        setup: Setup,
+    },
     /// Show one skill: playbook, references, and the tools that it opens
     Show {
         /// Its name

@@ -14,7 +14,7 @@ use super::{
     setup::{Looked, look, prepare},
 };
 use crate::{
-    catalog::{CLIENTS, hidden_in_skills, lint},
+    catalog::{CLIENTS, lint, scan_skills},
     gateway::META_TOOLS,
     lock::{Lock, LockError},
     model::diagnostic::{Diagnostic, Severity},
@@ -43,8 +43,9 @@ pub(super) fn run(args: &Check, output: &Output) -> Result<Exit, Failed> {
     // Lint says them again, with advice.
     findings.retain(|finding| !skills.findings.contains(finding));
     findings.extend(lint(&skills).findings);
-    findings.extend(hidden_in_skills(&skills));
-    findings.extend(snapshot.hidden_in_tools());
+    findings.extend(scan_skills(&skills, &snapshot.scanner));
+    findings.extend(snapshot.scan_tools(META_TOOLS));
+    findings.extend(snapshot.scan_wishes());
     if let Some(client) = CLIENTS.iter().find(|client| args.client.as_deref() == Some(client.name)) {
         findings.extend(snapshot.beyond_client(client, META_TOOLS.len()));
     }

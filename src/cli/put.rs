@@ -19,12 +19,22 @@ pub(super) fn target(file: &Path) -> PathBuf {
 
 /// Writes beside the file and puts that in its place, so that nobody reads half of it; who may read and write it stays.
 pub(super) fn write(file: &Path, bytes: &[u8]) -> io::Result<()> {
+    // As any new file, for all that the user's mask lets in.
+    write_with(file, bytes, 0o666)
+}
+
+/// The same for what only its owner may read.
+pub(super) fn write_private(file: &Path, bytes: &[u8]) -> io::Result<()> {
+    write_with(file, bytes, 0o600)
+}
+
+#[cfg_attr(not(unix), expect(unused_variables, reason = "files have no such mode there"))]
+fn write_with(file: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
     builder.prefix(".gatekey-");
     #[cfg(unix)]
-    // As any new file, for all that the user's mask lets in.
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
     // Its own text names the file beside, which is called otherwise each time.
     let mut beside = builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind()))?;
     io::Write::write_all(&mut beside, bytes)?;

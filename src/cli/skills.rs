@@ -8,6 +8,7 @@ use super::{
     lint,
     output::Output,
     setup::{Looked, Prepared, look, prepare},
+    skills_trust,
 };
 use crate::{
     catalog::{CatalogSkill, Snapshot},
@@ -18,6 +19,13 @@ pub(super) fn run(args: &Skills, output: &Output) -> Result<Exit, Failed> {
     let (name, setup) = match &args.command {
         SkillsCommand::List { setup } => (None, setup),
         SkillsCommand::Show { name, setup } => (Some(name), setup),
+        SkillsCommand::Trust { names, all, yes, setup } => {
+            return skills_trust::trust(names, *all, *yes, setup, *output);
+        }
+        SkillsCommand::Distrust { names, setup } => return skills_trust::distrust(names, setup, *output),
+        SkillsCommand::Keygen { file } => return skills_trust::keygen(file, *output),
+        SkillsCommand::Sign { folders, key } => return skills_trust::sign_all(folders, key, *output),
+        SkillsCommand::Verify { folders, setup } => return skills_trust::verify(folders, setup, *output),
         SkillsCommand::Lint { folders, config } => return lint::run(folders, config.as_deref(), output),
     };
     let Prepared { config, mut findings, .. } = prepare(setup)?;

@@ -65,6 +65,8 @@ pub struct Config {
     pub keys: IndexMap<String, String>,
     /// What the user approved is kept there; absent where there is no place for such.
     pub approvals: Option<PathBuf>,
+    /// What skills and tools' definitions are looked through for.
+    pub scan: Scan,
     /// What was accepted of upstreams.
     pub pins: Pins,
     /// Callers with their roles.
@@ -84,6 +86,15 @@ pub struct Search {
     pub cache: Option<PathBuf>,
     /// What words count beside meaning.
     pub words_weight: f32,
+}
+
+/// What skills and tools' definitions are looked through for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Scan {
+    /// Files of the user's patterns.
+    pub patterns: Vec<PathBuf>,
+    /// Ids of patterns that are left out.
+    pub ignored: Vec<String>,
 }
 
 /// What was accepted of upstreams.
@@ -203,6 +214,7 @@ impl Config {
                 file: raw.index.file.map(|path| folder.join(path)),
                 budget_tokens: raw.index.budget_tokens.unwrap_or(limits::INDEX_TOKENS),
             },
+            scan: Scan { patterns: in_folder(raw.scan.patterns), ignored: raw.scan.ignore },
             approvals: None,
             pins: Pins { mode: raw.pins, file: raw.lock.map(|path| folder.join(path)) },
             principals: raw.principals.into_iter().map(|(name, raw)| (name, raw.roles)).collect(),

@@ -201,6 +201,8 @@ impl Reader<'_> {
             self.expand_own(&mut folder.path, &format!("/skills/{index}"));
         }
         let mut paths: Vec<(String, &mut String)> = models::paths(&mut raw.search);
+        let patterns = raw.scan.patterns.iter_mut().enumerate();
+        paths.extend(patterns.map(|(index, path)| (format!("/scan/patterns/{index}"), path)));
         paths.push(("/lock".to_owned(), raw.lock.get_or_insert_with(|| LOCK_FILE.to_owned())));
         paths.extend(raw.index.file.as_mut().map(|path| ("/index/file".to_owned(), path)));
         for (pointer, path) in paths {

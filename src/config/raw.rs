@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::raw_trust::{RawSkillFolder, RawTrust};
+use super::raw_trust::{RawScan, RawSkillFolder, RawTrust};
 
 /// The configuration of gatekey.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -72,6 +72,9 @@ pub(super) struct RawConfig {
     /// What skills may do by how far they are trusted.
     #[serde(default)]
     pub(super) trust: RawTrust,
+    /// What skills and tools' definitions are looked through for.
+    #[serde(default)]
+    pub(super) scan: RawScan,
     /// What becomes of tools that are not as `gatekey lock` recorded them. Default: `enforce` where there is a lock file.
     pub(super) pins: Option<PinMode>,
     /// The lock file, relative to this file. Default: `gatekey.lock` beside it.

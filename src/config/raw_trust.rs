@@ -53,6 +53,18 @@ impl JsonSchema for RawSkillFolder {
     }
 }
 
+/// What skills and tools' definitions are looked through for.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct RawScan {
+    /// Files of patterns of your own, relative to this file; `gatekey scan --patterns` shows the form.
+    #[serde(default)]
+    pub(super) patterns: Vec<String>,
+    /// Ids of patterns that are left out.
+    #[serde(default)]
+    pub(super) ignore: Vec<String>,
+}
+
 /// What skills may do by how far they are trusted.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]

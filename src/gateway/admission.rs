@@ -57,6 +57,9 @@ impl Gateway {
         tool: &str,
     ) -> Option<Result<(), ToolError>> {
         let refused = |why: &str| Some(Err(untrusted(skill, tool, why)));
+        if let Some(why) = request.snapshot.withheld_skills.get(&skill.name) {
+            return refused(&format!("the scan found something in it: {why}"));
+        }
         match skill.rule.load {
             LoadRule::Allow => return Some(Ok(())),
             LoadRule::Refuse => return refused("the config lets nobody load such skills"),

@@ -202,8 +202,11 @@ impl Gateway {
     pub fn skill(&self, name: &str, principal: &Principal) -> Option<SkillName> {
         let snapshot = self.store.load();
         // Nobody could be asked before the first request.
-        let is_known =
-            |skill: &&CatalogSkill| snapshot.knows_skill(skill, principal) && skill.rule.load == LoadRule::Allow;
+        let is_known = |skill: &&CatalogSkill| {
+            snapshot.knows_skill(skill, principal)
+                && skill.rule.load == LoadRule::Allow
+                && !snapshot.withheld_skills.contains_key(&skill.name)
+        };
         snapshot.skills.get(name).filter(is_known).map(|skill| skill.name.clone())
     }
 

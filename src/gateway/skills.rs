@@ -29,9 +29,14 @@ const SCHEME: &str = "skill://";
 fn named<'a>(snapshot: &'a Snapshot, request: &Request<'_>, uri: &str) -> Option<(&'a Skill, String)> {
     let rest = uri.strip_prefix(SCHEME)?;
     let (name, path) = rest.split_once('/').unwrap_or((rest, ""));
-    let found = snapshot.skills.get(name).filter(|skill| skill.rule.load == LoadRule::Allow)?;
+    let found = snapshot.skills.get(name).filter(|skill| is_free(snapshot, skill))?;
     let skill = found.on_disk.as_ref().filter(|skill| skill.is_servable())?;
     snapshot.knows_skill(found, &request.session.principal).then(|| (skill, path.trim_end_matches('/').to_owned()))
+}
+
+/// Whether a skill may be given without a question.
+fn is_free(snapshot: &Snapshot, skill: &CatalogSkill) -> bool {
+    skill.rule.load == LoadRule::Allow && !snapshot.withheld_skills.contains_key(&skill.name)
 }
 
 /// The URI of a skill's folder.
@@ -86,9 +91,8 @@ impl Gateway {
 
 /// The skills that `principal` sees as resources.
 fn servable<'a>(snapshot: &'a Snapshot, principal: &Principal) -> impl Iterator<Item = &'a Skill> {
-    let is_known = |skill: &&CatalogSkill| {
-        !skill.is_hidden && skill.rule.load == LoadRule::Allow && snapshot.knows_skill(skill, principal)
-    };
+    let is_known =
+        |skill: &&CatalogSkill| !skill.is_hidden && is_free(snapshot, skill) && snapshot.knows_skill(skill, principal);
     let all = snapshot.skills.values().filter(is_known).filter_map(|skill| skill.on_disk.as_ref());
     all.filter(|skill| skill.is_servable()).collect::<Vec<_>>().into_iter()
 }

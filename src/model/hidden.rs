@@ -12,6 +12,11 @@ pub struct Hidden {
 }
 
 impl Hidden {
+    /// Whether no script and no emoji needs it where it stands: it turns text around, or carries a text of its own.
+    pub fn is_never_needed(&self) -> bool {
+        matches!(self.character, '\u{e0000}'..='\u{e007f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    }
+
     /// What kind of character it is, with an article.
     pub fn kind(&self) -> &'static str {
         match self.character {

@@ -1,24 +1,19 @@
 //! Config, maps and skills as they are on disk. Read again, what broke keeps its last good version, and says why.
 
 use std::{
-    collections::BTreeMap,
     path::{Path, PathBuf},
     sync::Arc,
     time::SystemTime,
 };
 
+use super::vetting::Vetting;
 use crate::{
     catalog::{Inputs, Snapshot, UpstreamFacts, UpstreamTools},
     config::{Config, Loaded},
     gate::map::GatingMap,
     lock::Pinned,
-    model::{
-        diagnostic::{Diagnostic, Place},
-        name::SkillName,
-        trust::Trust,
-    },
-    skill::{Skill, SkillSet, load_folders},
-    trust::{Approvals, trust_of},
+    model::diagnostic::{Diagnostic, Place},
+    skill::{SkillSet, load_folders},
 };
 
 /// What was read from disk.
@@ -30,10 +25,8 @@ pub struct Files {
     pub map: Option<Arc<GatingMap>>,
     /// From the config's folders.
     pub skills: Arc<SkillSet>,
-    /// What the user approved of skills.
-    pub approvals: Arc<Approvals>,
-    /// How far each skill is trusted.
-    pub trust: Arc<SkillTrust>,
+    /// What is thought of them.
+    pub vetting: Vetting,
     /// What was accepted of upstreams; absent where nothing is pinned.
     pub pinned: Option<Arc<Pinned>>,
     /// What was wrong with maps, skills and the lock, and with the config where it was read again.
@@ -53,15 +46,13 @@ impl Files {
         let map = (!config.maps.is_empty()).then(|| Arc::new(map));
         let (pinned, finding) = Pinned::read(&config.pins);
         findings.extend(finding);
-        let (approvals, finding) = read_approvals(&config);
-        findings.extend(finding);
-        let trust = trust_of_all(&skills, &approvals, &config);
+        let (vetting, found) = Vetting::new(&config, &skills, None);
+        findings.extend(found);
         Self {
             config: Arc::new(config),
             map,
             skills: Arc::new(skills),
-            approvals: Arc::new(approvals),
-            trust: Arc::new(trust),
+            vetting,
             pinned: pinned.map(Arc::new),
             findings,
         }
@@ -75,9 +66,10 @@ impl Files {
         reserved: &[&str],
     ) -> Snapshot {
         let (config, map, skills) = (Arc::clone(&self.config), self.map.clone(), Arc::clone(&self.skills));
-        let trust = Arc::clone(&self.trust);
+        let Vetting { trust, withheld, scanner, .. } = self.vetting.clone();
         let unaccepted = self.pinned.as_ref().map(|pinned| pinned.unaccepted(&upstreams)).unwrap_or_default();
-        Snapshot::build(Inputs { generation, config, map, skills, trust, upstreams, unaccepted }, reserved)
+        let inputs = Inputs { generation, config, map, skills, trust, withheld, scanner, upstreams, unaccepted };
+        Snapshot::build(inputs, reserved)
     }
 
     /// What the upstreams of the config offer before any of them was asked: nothing, under their names.
@@ -94,7 +86,7 @@ impl Files {
         self.config == other.config
             && self.map == other.map
             && self.pinned == other.pinned
-            && self.trust == other.trust
+            && self.vetting.is_same(&other.vetting)
             && self.skills.has_same_skills(&other.skills)
     }
 }
@@ -155,12 +147,9 @@ impl Disk {
         let skills = self.files.skills.read_again(&self.files.config.skills, SystemTime::now());
         let mut findings = self.again.findings.clone();
         findings.extend(self.map_findings.iter().chain(&skills.findings).chain(&self.lock_finding).cloned());
-        // Approvals that cannot be read stay as they were; what is damaged must not approve anything new.
-        let (approvals, finding) = read_approvals(&self.files.config);
-        let approvals = if finding.is_some() { Arc::clone(&self.files.approvals) } else { Arc::new(approvals) };
-        findings.extend(finding);
-        let trust = Arc::new(trust_of_all(&skills, &approvals, &self.files.config));
-        self.files = Files { skills: Arc::new(skills), approvals, trust, findings, ..self.files.clone() };
+        let (vetting, found) = Vetting::new(&self.files.config, &skills, Some(&self.files.vetting));
+        findings.extend(found);
+        self.files = Files { skills: Arc::new(skills), vetting, findings, ..self.files.clone() };
         self.files.clone()
     }
 
@@ -224,26 +213,6 @@ impl Disk {
             say(&mut findings, "the gate stays as it was read last");
         }
         self.map_findings = findings;
-    }
-}
-
-/// How far skills are trusted, by name.
-pub(super) type SkillTrust = BTreeMap<SkillName, Trust>;
-
-fn trust_of_all(skills: &SkillSet, approvals: &Approvals, config: &Config) -> SkillTrust {
-    let trust = |skill: &Skill| (skill.name.clone(), trust_of(skill, approvals, &config.keys));
-    skills.skills.values().map(trust).collect()
-}
-
-/// What the user approved; nothing where that cannot be read, which is a finding then.
-fn read_approvals(config: &Config) -> (Approvals, Option<Diagnostic>) {
-    let Some(file) = &config.approvals else { return (Approvals::default(), None) };
-    match Approvals::read(file) {
-        Ok(approvals) => (approvals, None),
-        Err(error) => {
-            let message = format!("what was approved cannot be read: {error}");
-            (Approvals::default(), Some(Diagnostic::error("trust-unreadable", message).at(whole(file))))
-        }
     }
 }
 

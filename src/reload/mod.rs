@@ -4,8 +4,10 @@
 mod disk;
 mod places;
 mod reloader;
+mod vetting;
 mod watch;
 
 pub use disk::{Again, Files};
 pub use reloader::Reloader;
 pub(crate) use reloader::start_deadline;
+pub use vetting::Vetting;

@@ -31,7 +31,7 @@ impl Places {
         let config_of = &files.config;
         let folders = config_of.skills.iter().map(|folder| &folder.path);
         let single = config_of.maps.iter().chain(folders).chain(&files.skills.links);
-        let single = single.chain(&config_of.pins.file).chain(&config_of.approvals);
+        let single = single.chain(&config_of.pins.file).chain(&config_of.approvals).chain(&config_of.scan.patterns);
         for path in config.into_iter().chain(single.map(PathBuf::as_path)) {
             places.add(&absolute(path), FILE_LINKS);
         }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::model::{
     diagnostic::Severity,
-    hidden::{hidden, visible},
+    hidden::{Hidden, hidden, visible},
     tool::cut,
 };
 
@@ -98,19 +98,19 @@ impl Scanner {
 
 /// One finding for each kind of hidden characters; runs that could carry a text are errors.
 fn hidden_in(text: &str) -> Vec<Found> {
-    let mut kinds: Vec<(String, usize, usize)> = Vec::new();
+    let mut kinds: Vec<(Hidden, usize)> = Vec::new();
     for found in hidden(text) {
-        let kind = found.kind();
-        match kinds.iter_mut().find(|(known, ..)| known == kind) {
-            Some((_, _, n_found)) => *n_found += 1,
-            None => kinds.push((kind.to_owned(), found.at, 1)),
+        match kinds.iter_mut().find(|(known, _)| known.kind() == found.kind()) {
+            Some((_, n_found)) => *n_found += 1,
+            None => kinds.push((found, 1)),
         }
     }
-    let found = kinds.into_iter().map(|(kind, at, n_found)| {
-        let is_payload = n_found >= PAYLOAD || kind.contains("tag") || kind.contains("direction");
+    let found = kinds.into_iter().map(|(first, n_found)| {
+        let is_payload = n_found >= PAYLOAD || first.is_never_needed();
         let severity = if is_payload { Severity::Error } else { Severity::Warning };
-        let times = if n_found == 1 { String::new() } else { format!(", {n_found} times") };
-        of_own("hidden-characters", severity, &format!("{kind}{times}, which nobody sees"), at, &text[at..])
+        let times = if n_found == 1 { String::new() } else { format!(", {n_found} such") };
+        let text = text.get(first.at..).unwrap_or_default();
+        of_own("hidden-characters", severity, &format!("{first}{times}, which nobody sees"), first.at, text)
     });
     found.collect()
 }

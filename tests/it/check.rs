@@ -148,7 +148,7 @@ fn a_client_without_room_and_characters_that_nobody_sees_are_findings() {
     desk.write("skills/notes/SKILL.md", &SKILL.replace("Ask first", "Ask\u{200b} first"));
     let (code, stdout, _) = desk.check(&[]);
     let expected = format!(
-        "{}:7:4: warning[hidden-character]: `notes` has a character without width (U+200B)",
+        "{}:7:4: warning[hidden-character]: `notes`: a character without width (U+200B), which nobody sees",
         desk.case.path("skills/notes/SKILL.md").display()
     );
     assert!(code == 1 && stdout.contains(&expected), "{stdout}");

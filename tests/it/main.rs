@@ -30,5 +30,6 @@ mod roundtrip;
 mod shop;
 mod skills;
 mod support;
+mod trust;
 mod upstreams;
 mod verbatim;

@@ -21,9 +21,11 @@ use crate::{
         signature::signature,
     },
     model::{
+        diagnostic::Severity,
         limits::{ENUM_ENTRIES, LOAD_WAIT},
         principal::Principal,
     },
+    scan::Found,
     upstream::{Link, Phase},
     wire::era::Era,
 };
@@ -122,11 +124,13 @@ struct Opened {
     unavailable: Vec<(String, &'static str, String)>,
     /// About the load as a whole.
     warnings: Vec<String>,
+    /// What the scan found in the playbook.
+    suspicions: Vec<Found>,
 }
 
 fn opened(gateway: &Gateway, request: &Request<'_>, skill: &CatalogSkill) -> Opened {
     let snapshot = &request.snapshot;
-    let mut opened = Opened::default();
+    let mut opened = Opened { suspicions: snapshot.suspicions(skill), ..Opened::default() };
     for position in &skill.tools {
         let tool = &snapshot.registry.tools()[*position];
         let exposed = tool.exposed.as_str();
@@ -185,11 +189,19 @@ fn structured(skill: &CatalogSkill, key: &str, body: Option<&str>, opened: &Open
     }
     structured["references"] = json!(references(skill));
     structured["tools"] = opened.tools.iter().map(tool).collect();
+    if !opened.suspicions.is_empty() {
+        structured["findings"] = opened.suspicions.iter().map(suspicion).collect();
+    }
     structured["trust"] = json!(skill.trust.as_str());
     structured["origin"] = json!(skill.origin.to_string());
     structured["warnings"] = json!(opened.warnings);
     structured["unavailable"] = opened.unavailable.iter().map(down).collect();
     structured
+}
+
+fn suspicion(found: &Found) -> Value {
+    let severity = if found.severity == Severity::Error { "error" } else { "warning" };
+    json!({"id": found.id, "severity": severity, "reason": found.reason, "excerpt": found.excerpt})
 }
 
 fn references(skill: &CatalogSkill) -> &[String] {
@@ -213,6 +225,9 @@ fn playbook(skill: &CatalogSkill, key: &str, opened: &Opened) -> String {
     }
     for (name, code, reason) in &opened.unavailable {
         line(format!("Not available: {name} ({code}: {reason})"));
+    }
+    for found in &opened.suspicions {
+        line(format!("Scan: {} (`{}`): {}", found.reason, found.id, found.excerpt));
     }
     for warning in &opened.warnings {
         line(format!("Warning: {warning}"));

@@ -179,7 +179,9 @@ impl Proxy {
             params["_meta"] = json!({});
         }
         for (key, value) in modern_meta().as_object().into_iter().flatten() {
-            params["_meta"][key] = value.clone();
+            if params["_meta"][key].is_null() {
+                params["_meta"][key] = value.clone();
+            }
         }
     }
 
