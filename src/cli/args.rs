@@ -168,6 +168,8 @@ pub(super) enum SkillsCommand {
         #[arg(long, value_name = "FILE", env = "GATEKEY_CONFIG")]
         config: Option<PathBuf>,
     },
+    /// Take over skills from a folder, an archive (zip, tar, tar.gz) or a git repository; nobody vouches for them then
+    Import(Import),
     /// Approve skills that nobody vouches for, as they are now; a change of any file asks again
     Trust {
         /// Their names
@@ -220,6 +222,31 @@ pub(super) enum SkillsCommand {
         #[command(flatten)]
         setup: Setup,
     },
+}
+
+/// Take over skills from elsewhere.
+#[derive(Debug, ClapArgs)]
+pub(super) struct Import {
+    /// A folder, an archive, or the address of a git repository
+    #[arg(value_name = "SOURCE")]
+    pub(super) source: String,
+    /// Skills to take [default: all]
+    #[arg(long = "skill", value_name = "NAME")]
+    pub(super) skills: Vec<String>,
+    /// Branch or tag of the repository
+    #[arg(long, value_name = "REVISION")]
+    pub(super) revision: Option<String>,
+    /// Where they go [default: the config's first untrusted folder]
+    #[arg(long, value_name = "DIR")]
+    pub(super) into: Option<PathBuf>,
+    /// Show what would be taken, and the scan, and write nothing
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    /// Do not ask
+    #[arg(long)]
+    pub(super) yes: bool,
+    #[command(flatten)]
+    pub(super) setup: Setup,
 }
 
 /// Check config, gating maps, skills and names; exit 1 on findings.

@@ -23,6 +23,7 @@ mod run;
 mod setup;
 mod signals;
 mod skills;
+mod skills_import;
 mod skills_trust;
 mod tools;
 

@@ -8,7 +8,7 @@ use super::{
     lint,
     output::Output,
     setup::{Looked, Prepared, look, prepare},
-    skills_trust,
+    skills_import, skills_trust,
 };
 use crate::{
     catalog::{CatalogSkill, Snapshot},
@@ -19,6 +19,7 @@ pub(super) fn run(args: &Skills, output: &Output) -> Result<Exit, Failed> {
     let (name, setup) = match &args.command {
         SkillsCommand::List { setup } => (None, setup),
         SkillsCommand::Show { name, setup } => (Some(name), setup),
+        SkillsCommand::Import(args) => return skills_import::run(args, *output),
         SkillsCommand::Trust { names, all, yes, setup } => {
             return skills_trust::trust(names, *all, *yes, setup, *output);
         }

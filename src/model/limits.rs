@@ -162,6 +162,14 @@ pub const SKILL_FILES: usize = 512;
 pub const SKILL_TOTAL_BYTES: u64 = 16 << 20;
 /// Bytes of one reference that is read into a result.
 pub const REFERENCE_BYTES: u64 = 1 << 20;
+/// Files that are imported at once: a repository of many skills, not one of software.
+pub const IMPORT_FILES: usize = 4096;
+/// Bytes that are imported at once, unpacked.
+pub const IMPORT_BYTES: u64 = 64 << 20;
+/// Bytes of one file that is imported.
+pub const IMPORT_FILE_BYTES: u64 = 8 << 20;
+/// Folders within each other that are imported.
+pub const IMPORT_DEPTH: usize = 16;
 /// Folders below a skills folder (the client guide's advice is 4 to 6); backups in public collections reach 6.
 pub const SKILL_DEPTH: usize = 6;
 /// Folders looked at below one skills folder, lest somebody name `/`. The largest public collections have some 15,000

@@ -8,7 +8,7 @@ use crate::support::root;
 const FLOORS: &[&[&str]] = &[
     &["model"],
     &["wire", "config", "skill", "gate", "tokens", "search", "scan", "observe"],
-    &["catalog", "trust"],
+    &["catalog", "trust", "import"],
     &["upstream", "session", "lock"],
     &["reload", "gateway", "clients", "dashboard"],
     &["front", "report"],

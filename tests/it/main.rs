@@ -16,6 +16,7 @@ mod fuzz;
 mod gate;
 mod hidden;
 mod http;
+mod import;
 mod index;
 mod init;
 mod lock;
