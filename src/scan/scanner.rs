@@ -12,6 +12,8 @@ use crate::model::{
     tool::cut,
 };
 
+/// Soft hyphens of a text that somebody typeset are few.
+const SOFT_HYPHENS: usize = 3;
 /// As many hidden characters of a kind could carry a text.
 const PAYLOAD: usize = 6;
 /// Characters of a text in a finding.
@@ -77,6 +79,11 @@ impl Scanner {
         if let Some((at, word)) = mixed_word(text) {
             let reason = "a word has letters of another script that look like its own";
             found.push(of_own("look-alike-word", Severity::Warning, reason, at, word));
+        }
+        let mut soft = text.match_indices('\u{ad}').map(|(at, _)| at);
+        if let Some(at) = soft.next().filter(|_| soft.count() + 1 >= SOFT_HYPHENS) {
+            let reason = "soft hyphens, which nobody sees and which take words apart";
+            found.push(of_own("soft-hyphens", Severity::Warning, reason, at, text.get(at..).unwrap_or_default()));
         }
         for pattern in self.patterns.iter().filter(|pattern| pattern.is_for(kind)) {
             let is_meant = |matched: &regex::Match<'_>| {

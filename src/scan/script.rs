@@ -23,7 +23,7 @@ pub(super) fn mixed_word(text: &str) -> Option<(usize, &str)> {
 /// Cyrillic and Greek letters that look like Latin ones. Units such as `μs` and words that have both for a reason are left
 /// alone.
 fn is_double(c: char) -> bool {
-    matches!(c, '\u{391}'..='\u{3c9}' | '\u{400}'..='\u{4ff}') && {
+    matches!(c, '\u{391}'..='\u{3c9}' | '\u{400}'..='\u{52f}') && {
         let mut looks = skeleton(c.encode_utf8(&mut [0; 4])).collect::<Vec<_>>().into_iter();
         looks.next().is_some_and(|look| look.is_ascii_alphabetic()) && looks.next().is_none()
     }

@@ -28,6 +28,7 @@ mod reload;
 mod remote;
 mod reports;
 mod roundtrip;
+mod scan;
 mod shop;
 mod skills;
 mod support;
