@@ -40,6 +40,7 @@
 //! | 2 | [`catalog`] | exposed names, skills with what they open, the snapshot |
 //! | 3 | [`upstream`] | one server's life: era, lists, restarts; the pool |
 //! | 3 | [`session`] | who is connected, what is unlocked |
+//! | 3 | [`audit`] | what was decided and called, a record a line, each bound to the one before |
 //! | 3 | [`lock`] | what was recorded of upstreams and skills, and how it differs from what they are |
 //! | 4 | [`gateway`] | every answer to a client; the meta-tools |
 //! | 4 | [`reload`] | reading files when they change, building and publishing snapshots |
@@ -75,6 +76,7 @@
 //! registry, skill, gate, gating map, prefix, key, policy, snapshot, generation, link, envelope, era, exposure, principal.
 
 pub mod app;
+pub mod audit;
 pub mod catalog;
 pub mod cli;
 pub mod config;

@@ -61,6 +61,8 @@ pub(super) enum Command {
     Budget(Budget),
     /// Write the list of skills into a file that clients load, such as SKILLS-INDEX.md, and keep it fresh
     Index(Index),
+    /// Look at what was decided and called
+    Audit(AuditCommand),
     /// Measure how well search finds the right skills, on a labelled set
     Eval(Eval),
     /// Print the JSON Schema of a file
@@ -219,6 +221,25 @@ pub(super) enum SkillsCommand {
     Show {
         /// Its name
         name: String,
+        #[command(flatten)]
+        setup: Setup,
+    },
+}
+
+/// What was decided and called.
+#[derive(Debug, ClapArgs)]
+pub(super) struct AuditCommand {
+    #[command(subcommand)]
+    pub(super) command: AuditAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum AuditAction {
+    /// Say whether the audit is as it was written; exit 1 with the place where it is not
+    Verify {
+        /// Files that are written to; those that were put aside are looked at too [default: the config's]
+        #[arg(value_name = "FILE")]
+        files: Vec<PathBuf>,
         #[command(flatten)]
         setup: Setup,
     },

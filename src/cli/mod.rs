@@ -1,6 +1,7 @@
 //! Floor 6, the command line: arguments → one command → an exit code. Read `args` first, then `run`.
 
 mod args;
+mod audit;
 mod budget;
 mod check;
 mod check_against;

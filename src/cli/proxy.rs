@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     app::App,
+    audit::Audit,
     config::{Environment, Http},
     front::Front,
     model::{diagnostic::Diagnostic, principal::Principal},
@@ -27,7 +28,12 @@ pub(super) fn run(args: &Proxy) -> Result<Exit, Failed> {
         // Before the first child, so that no signal finds one without us.
         let mut signals = Signals::new()?;
         let (options, limit_bytes) = (config.http.clone(), config.line_limit_bytes);
+        let audit = config.audit.as_ref().map(Audit::open).transpose();
+        let audit = audit.map_err(|error| Failed::new(Exit::Usage, error))?;
         let mut app = App::start(config, again)?;
+        if let Some(audit) = audit {
+            app.gateway.begin_audit(audit);
+        }
         app.learn();
         app.on_snapshots(keeper(principal.clone()));
         if let Some(file) = sent_file(&Environment::of_process()) {

@@ -6,7 +6,7 @@ use clap::Parser as _;
 
 use super::{
     args::{Args, Command},
-    budget, check, diff, eval,
+    audit, budget, check, diff, eval,
     exit::{Exit, Failed},
     index, init, lock, misc,
     output::Output,
@@ -51,6 +51,7 @@ fn run(args: &Args, output: &Output) -> Result<Exit, Failed> {
         Command::Proxy(proxy) => proxy::run(proxy),
         Command::Init(init) => init::run(init, output),
         Command::Tools(tools) => tools::run(tools, output),
+        Command::Audit(args) => audit::run(args, *output),
         Command::Skills(skills) => skills::run(skills, output),
         Command::Check(check) => check::run(check, output),
         Command::Lock(lock) => lock::run(lock, output),

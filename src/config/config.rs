@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 
 use super::{
     models,
-    raw::{BeyondTools, Exposure, Intent, PinMode, RawConfig, Rule, Watch},
+    raw::{BeyondTools, Exposure, Intent, OnFailure, PinMode, RawConfig, Rule, Watch},
 };
 use crate::model::{
     limits,
@@ -67,6 +67,8 @@ pub struct Config {
     pub approvals: Option<PathBuf>,
     /// What skills and tools' definitions are looked through for.
     pub scan: Scan,
+    /// What is written down of every decision and call, if anything is.
+    pub audit: Option<AuditConfig>,
     /// What was accepted of upstreams.
     pub pins: Pins,
     /// Callers with their roles.
@@ -95,6 +97,23 @@ pub struct Scan {
     pub patterns: Vec<PathBuf>,
     /// Ids of patterns that are left out.
     pub ignored: Vec<String>,
+}
+
+/// What is written down of every decision and call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditConfig {
+    /// JSON, a record a line.
+    pub file: PathBuf,
+    /// Whether arguments are written too.
+    pub has_arguments: bool,
+    /// Names of arguments that are secrets.
+    pub secrets: Vec<String>,
+    /// A file over this is put aside.
+    pub max_bytes: u64,
+    /// Files that are kept besides.
+    pub keep: usize,
+    /// Whether a call whose record cannot be written is not made.
+    pub is_strict: bool,
 }
 
 /// What was accepted of upstreams.
@@ -215,6 +234,14 @@ impl Config {
                 budget_tokens: raw.index.budget_tokens.unwrap_or(limits::INDEX_TOKENS),
             },
             scan: Scan { patterns: in_folder(raw.scan.patterns), ignored: raw.scan.ignore },
+            audit: raw.audit.map(|raw| AuditConfig {
+                file: folder.join(raw.file),
+                has_arguments: raw.arguments,
+                secrets: raw.secrets,
+                max_bytes: raw.max_bytes.unwrap_or(limits::AUDIT_BYTES),
+                keep: raw.keep.unwrap_or(limits::AUDIT_KEPT),
+                is_strict: raw.on_failure == OnFailure::Refuse,
+            }),
             approvals: None,
             pins: Pins { mode: raw.pins, file: raw.lock.map(|path| folder.join(path)) },
             principals: raw.principals.into_iter().map(|(name, raw)| (name, raw.roles)).collect(),
@@ -234,6 +261,7 @@ impl Config {
             ("key-secret", keep(&mut self.key_secret, &running.key_secret)),
             ("line-limit-bytes", keep(&mut self.line_limit_bytes, &running.line_limit_bytes)),
             ("start-wait-ms", keep(&mut self.start_wait, &running.start_wait)),
+            ("audit", keep(&mut self.audit, &running.audit)),
             ("watch", keep(&mut self.watch, &running.watch)),
             ("http", keep(&mut self.http, &running.http)),
             ("search.encoder", keep(&mut self.search.encoder, &running.search.encoder)),

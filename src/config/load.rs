@@ -203,6 +203,7 @@ impl Reader<'_> {
         let mut paths: Vec<(String, &mut String)> = models::paths(&mut raw.search);
         let patterns = raw.scan.patterns.iter_mut().enumerate();
         paths.extend(patterns.map(|(index, path)| (format!("/scan/patterns/{index}"), path)));
+        paths.extend(raw.audit.as_mut().map(|audit| ("/audit/file".to_owned(), &mut audit.file)));
         paths.push(("/lock".to_owned(), raw.lock.get_or_insert_with(|| LOCK_FILE.to_owned())));
         paths.extend(raw.index.file.as_mut().map(|path| ("/index/file".to_owned(), path)));
         for (pointer, path) in paths {

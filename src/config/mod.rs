@@ -10,7 +10,7 @@ mod raw_trust;
 mod resolve;
 mod variables;
 
-pub use config::{Config, Encoder, Http, Index, Pins, PrincipalRoles, Scan, Search, Transport, Upstream};
+pub use config::{AuditConfig, Config, Encoder, Http, Index, Pins, PrincipalRoles, Scan, Search, Transport, Upstream};
 pub use load::{Loaded, load_file, load_text, raw_upstreams, schema};
 pub use raw::{BeyondTools, Exposure, Intent, PinMode, Rule, Watch};
 pub use resolve::{ad_hoc, choose};

@@ -75,6 +75,9 @@ pub(super) struct RawConfig {
     /// What skills and tools' definitions are looked through for.
     #[serde(default)]
     pub(super) scan: RawScan,
+    /// What is written down of every decision and call.
+    #[serde(default)]
+    pub(super) audit: Option<RawAudit>,
     /// What becomes of tools that are not as `gatekey lock` recorded them. Default: `enforce` where there is a lock file.
     pub(super) pins: Option<PinMode>,
     /// The lock file, relative to this file. Default: `gatekey.lock` beside it.
@@ -126,6 +129,40 @@ pub(super) struct RawUpstream {
     /// Leaves it out.
     #[serde(default)]
     pub(super) disabled: bool,
+}
+
+/// What is written down of every decision and call.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct RawAudit {
+    /// The file, relative to this one. Another process with the same file writes into `NAME-2` beside it.
+    pub(super) file: String,
+    /// Whether arguments of calls are written too, without secrets. Default false.
+    #[serde(default)]
+    pub(super) arguments: bool,
+    /// Names of arguments that are secrets, besides those that say so themselves (password, token, …).
+    #[serde(default)]
+    pub(super) secrets: Vec<String>,
+    /// A file over this is put aside, in bytes. Default 67108864.
+    #[schemars(range(min = 1024))]
+    pub(super) max_bytes: Option<u64>,
+    /// Files that are kept besides. Default 9.
+    #[schemars(range(max = 10_000))]
+    pub(super) keep: Option<usize>,
+    /// What becomes of a call whose record cannot be written.
+    #[serde(default)]
+    pub(super) on_failure: OnFailure,
+}
+
+/// What becomes of a call whose record cannot be written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum OnFailure {
+    /// It is made; the next record says how many are missing.
+    #[default]
+    Continue,
+    /// It is not made.
+    Refuse,
 }
 
 /// The front over HTTP.

@@ -41,8 +41,8 @@ pub(super) struct Call<'a> {
     pub(super) has_stale_key: bool,
     /// The only effect that the tool may have.
     pub(super) effect: Option<Effect>,
-    /// Whether a sentence came with it that says what it is for.
-    pub(super) has_intent: bool,
+    /// The sentence that says what it is for, where one came with it and anybody wants it.
+    pub(super) intent: Option<&'a str>,
 }
 
 impl Gateway {
@@ -57,11 +57,19 @@ impl Gateway {
         }
         let open = open_to(request.session, request.era, None);
         // Arguments are looked into only where something in them is wanted.
-        let is_wanted = request.snapshot.config.intent == Intent::Required;
+        let is_wanted = request.snapshot.config.intent == Intent::Required || self.audit.get().is_some();
         let own = is_wanted.then(|| Params::read(request.params.raw("arguments"))).flatten();
-        let has_intent = own.is_some_and(|own| own.has_text("intent"));
-        let call = Call { tool: &name, open: &open, arguments: None, has_stale_key: false, effect: None, has_intent };
+        let intent = own.and_then(|own| own.text_of("intent")).filter(|text| !text.trim().is_empty());
+        let call = Call {
+            tool: &name,
+            open: &open,
+            arguments: None,
+            has_stale_key: false,
+            effect: None,
+            intent: intent.as_deref(),
+        };
         if let Err(error) = self.try_call(request, call) {
+            self.record_refusal(request, &error);
             request.answer(error.to_result());
         }
     }
@@ -173,7 +181,7 @@ impl Gateway {
             let openers = position.map(|position| request.snapshot.openers(position)).unwrap_or_default();
             shows_use_of.retain(|skill| openers.contains(skill));
         }
-        let outgoing = Outgoing {
+        let mut outgoing = Outgoing {
             upstream: tool.upstream_index,
             method: "tools/call",
             label: tool.exposed.to_shared(),
@@ -188,7 +196,17 @@ impl Gateway {
             expected: None,
             shows_use_of,
             is_repeatable: tool.tool.repeatable,
+            watcher: None,
         };
+        if !self.record_call(request, call, tool, &mut outgoing) {
+            let message = format!("`{}` cannot be called now: the call could not be recorded.", call.tool);
+            return Err(ToolError::new(
+                "unavailable",
+                call.tool,
+                message,
+                "Tell the user that the audit cannot be written.",
+            ));
+        }
         self.send(request, link, peer, outgoing).map_err(|error| {
             let mut refused = self.refused(request, call, Decision::Unavailable, None);
             if error == PushError::Full {
@@ -234,7 +252,7 @@ fn check_effect(call: Call<'_>, tool: &Registered) -> Result<(), ToolError> {
 }
 
 fn check_intent(call: Call<'_>, tool: &Registered, intent: Intent) -> Result<(), ToolError> {
-    if intent != Intent::Required || tool.has_own_intent() || call.has_intent {
+    if intent != Intent::Required || tool.has_own_intent() || call.intent.is_some() {
         return Ok(());
     }
     let hint = "Call it again with `intent`: one sentence for the user that says what the call is for.";

@@ -4,7 +4,7 @@
 use std::{
     cell::Cell,
     collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Mutex, OnceLock, PoisonError, Weak},
     time::Duration,
 };
 
@@ -17,6 +17,7 @@ use super::{
     params::Params, tasks::Tasks,
 };
 use crate::{
+    audit::Audit,
     catalog::{CatalogSkill, Snapshot, SnapshotStore},
     gate::key::Secret,
     model::{name::SkillName, principal::Principal, sent::SentAs, trust::LoadRule},
@@ -43,6 +44,7 @@ pub struct Gateway {
     pub(super) experience: Experience,
     pub(super) ledger: Ledger,
     pub(super) allowed: Allowed,
+    pub(super) audit: OnceLock<Arc<Audit>>,
     /// Whether the first snapshot with the upstreams' tools is out.
     settled: watch::Receiver<bool>,
     sessions: Mutex<BTreeMap<u64, Weak<Session>>>,
@@ -142,6 +144,7 @@ impl Gateway {
             experience: Experience::default(),
             ledger: Ledger::default(),
             allowed: Allowed::default(),
+            audit: OnceLock::new(),
             settled,
             sessions: Mutex::default(),
         }
@@ -149,11 +152,13 @@ impl Gateway {
 
     /// Lets a session hear of changes.
     pub fn open(&self, session: &Arc<Session>) {
+        self.record_session(session, "session_opened");
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner).insert(session.id, Arc::downgrade(session));
     }
 
     /// Gives up the calls of a session whose client is gone, and what upstreams asked it.
     pub fn close(&self, session: &Session) {
+        self.record_session(session, "session_closed");
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(&session.id);
         self.ledger.end(session);
         self.pool.each_peer(|peer| peer.cancel_all(session.id));

@@ -18,6 +18,7 @@ mod meta;
 mod notify;
 mod offers;
 mod params;
+mod recorded;
 mod relay;
 mod serve;
 mod signature;

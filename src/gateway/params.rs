@@ -62,11 +62,6 @@ impl<'a> Params<'a> {
         self.raw(key).and_then(as_text)
     }
 
-    /// Whether a member is a text that says something.
-    pub(super) fn has_text(&self, key: &str) -> bool {
-        self.text_of(key).is_some_and(|text| !text.trim().is_empty())
-    }
-
     /// The revision that a modern request names.
     pub(super) fn version(&self) -> Option<Cow<'a, str>> {
         member(&self.meta, META_VERSION).and_then(|found| as_text(found.value))

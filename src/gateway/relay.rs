@@ -28,7 +28,7 @@ use crate::{
         envelope::{as_text, json_text, request_line, result_line},
         era::{Era, INVALID_PARAMS, META_LOG_LEVEL, RESOURCE_NOT_FOUND},
         outbox::PushError,
-        peer::{Form, Peer, Relay},
+        peer::{Form, Peer, Relay, Watcher},
         splice::{Edits, member, members},
     },
 };
@@ -51,6 +51,8 @@ pub(super) struct Outgoing<'a> {
     pub(super) shows_use_of: Vec<SkillName>,
     /// Whether it does no harm if the upstream gets it twice.
     pub(super) is_repeatable: bool,
+    /// Who wants to know what becomes of it, if anybody does.
+    pub(super) watcher: Option<Box<dyn Watcher>>,
 }
 
 /// What a request names, and where that is.
@@ -297,6 +299,7 @@ impl Gateway {
                 method,
                 "resources/read" | "resources/directory/read" | "skills/get" | "completion/complete" | "tasks/get"
             ),
+            watcher: None,
         };
         if self.send(request, &link, &peer, outgoing).is_err() {
             self.deny(request, Decision::Unavailable, &link, &exposed);
@@ -353,6 +356,7 @@ impl Gateway {
             skills: distinct(skills),
             reason: down_reason(link),
         };
+        self.record_denial(request, what, &format!("{decision:?}").to_lowercase());
         let (code, message, data) = denied.error(decision, request.era);
         request.refuse_with(code, &message, Some(&data));
     }
@@ -366,10 +370,24 @@ impl Gateway {
         request: &Request<'_>,
         link: &Link,
         peer: &Peer,
-        outgoing: Outgoing<'_>,
+        mut outgoing: Outgoing<'_>,
     ) -> Result<(), PushError> {
-        let Outgoing { upstream, method, label, form, rewrite, renamed, expected, shows_use_of, is_repeatable } =
-            outgoing;
+        // A tool's call is recorded where more of it is known.
+        if outgoing.method != "tools/call" && !self.record_request(request, link.name().as_str(), &mut outgoing) {
+            return Err(PushError::Closed);
+        }
+        let Outgoing {
+            upstream,
+            method,
+            label,
+            form,
+            rewrite,
+            renamed,
+            expected,
+            shows_use_of,
+            is_repeatable,
+            watcher,
+        } = outgoing;
         let from = link.era();
         let rewrite = Rewrite { from_modern: request.era == Era::Modern, to_modern: from == Era::Modern, ..rewrite };
         let is_cached = method == "resources/read";
@@ -413,6 +431,7 @@ impl Gateway {
             token: request.params.token().map(|token| token.into()),
             is_repeatable,
             finish: finishing.into_finish(),
+            watcher,
             sent: (method == "tools/call").then(|| Arc::clone(&request.session.sent)),
             idle,
             expires: now + idle,

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tracing::debug;
 
-use super::{dispatch::Gateway, error::answer_failure};
+use super::{dispatch::Gateway, error::answer_failure, recorded::outcome_of};
 use crate::{
     session::{LogLevel, Session},
     upstream::{Clients, Failure, Link, Message, Offering},
@@ -24,6 +24,9 @@ const RESOURCE_UPDATED: &str = "notifications/resources/updated";
 
 impl Clients for Gateway {
     fn failed(&self, link: &Link, relay: &Relay, failure: &Failure) {
+        if let Some(watcher) = &relay.watcher {
+            watcher.failed(outcome_of(failure));
+        }
         answer_failure(link.name(), relay, failure);
     }
 
@@ -319,6 +322,7 @@ fn pass_question(link: &Link, session: &Session, to: &Outbox, message: &Message<
         token: token.map(|token| token.into()),
         is_repeatable: false,
         finish: None,
+        watcher: None,
         sent: None,
         // It waits for a person.
         idle: most,

@@ -162,6 +162,14 @@ pub const SKILL_FILES: usize = 512;
 pub const SKILL_TOTAL_BYTES: u64 = 16 << 20;
 /// Bytes of one reference that is read into a result.
 pub const REFERENCE_BYTES: u64 = 1 << 20;
+/// Processes that write an audit of the same name, each into a file of its own.
+pub const AUDIT_FILES: usize = 64;
+/// Of the end of an audit that is looked at for its last record: arguments may be as long as a message.
+pub const AUDIT_LINE_BYTES: u64 = 72 << 20;
+/// Bytes of one file of the audit, where the config says nothing.
+pub const AUDIT_BYTES: u64 = 64 << 20;
+/// Files of the audit that are kept besides, where the config says nothing.
+pub const AUDIT_KEPT: usize = 9;
 /// Files that are imported at once: a repository of many skills, not one of software.
 pub const IMPORT_FILES: usize = 4096;
 /// Bytes that are imported at once, unpacked.

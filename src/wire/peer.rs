@@ -42,6 +42,8 @@ pub struct Relay {
     pub is_repeatable: bool,
     /// Changes the answer on its way, if anything is to change.
     pub finish: Option<Finish>,
+    /// Who wants to know what becomes of it, if anybody does.
+    pub watcher: Option<Box<dyn Watcher>>,
     /// Where the size of the answer is counted, if anywhere.
     pub sent: Option<Arc<Sent>>,
     /// Without answer or progress for this long the call is given up.
@@ -50,6 +52,14 @@ pub struct Relay {
     pub expires: Instant,
     /// When the call is given up whatever happens.
     pub ends: Instant,
+}
+
+/// Wants to know what becomes of a call. Dropped without a word, the call was given up.
+pub trait Watcher: fmt::Debug + Send + Sync {
+    /// This line is the answer.
+    fn answered(&self, line: &[u8]);
+    /// There is none: a word for why.
+    fn failed(&self, outcome: &'static str);
 }
 
 /// The form of an answer of ours in place of the asked one's.
@@ -328,6 +338,9 @@ impl Peer {
         let ticket = envelope.id.and_then(own_id).and_then(|id| self.tickets().open.remove(&id));
         match (ticket, envelope.id) {
             (Some(Ticket::Relay(relay)), Some(id)) => {
+                if let Some(watcher) = &relay.watcher {
+                    watcher.answered(line);
+                }
                 let out = replaced(line, id, &relay.client_id);
                 let finished = match relay.finish {
                     Some(Finish(finish)) => finish(out),
@@ -504,6 +517,7 @@ mod tests {
             token: Some(r#""their token""#.into()),
             is_repeatable: false,
             finish: None,
+            watcher: None,
             sent: None,
             idle: Duration::from_secs(5),
             expires: now + Duration::from_secs(5),

@@ -9,7 +9,7 @@ const FLOORS: &[&[&str]] = &[
     &["model"],
     &["wire", "config", "skill", "gate", "tokens", "search", "scan", "observe"],
     &["catalog", "trust", "import"],
-    &["upstream", "session", "lock"],
+    &["upstream", "session", "lock", "audit"],
     &["reload", "gateway", "clients", "dashboard"],
     &["front", "report"],
     &["app"],

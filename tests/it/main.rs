@@ -2,6 +2,7 @@
 #![expect(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "what tests rely on fails the test")]
 
 mod architecture;
+mod audit;
 mod bad_input;
 mod bridge;
 mod budget;

@@ -95,6 +95,9 @@ pub(in crate::gateway) fn call(gateway: &Arc<Gateway>, request: &Request<'_>, na
             Err(ToolError::new("not_found", name, format!("There is no tool `{name}`."), hint))
         }
     };
+    if let Err(error) = &outcome {
+        gateway.record_refusal(request, error);
+    }
     request.answer(outcome.unwrap_or_else(|error| error.to_result()));
 }
 

@@ -50,13 +50,19 @@ pub(super) fn call(gateway: &Arc<Gateway>, request: &Request<'_>, arguments: &Pa
     if let Some(known) = named.as_ref().ok().and_then(|name| skill(request, "skill_load", name).ok()) {
         match gateway.admit(request, known, "skill_load") {
             Some(Ok(())) => {}
-            Some(Err(error)) => return request.answer(error.to_result()),
+            Some(Err(error)) => {
+                gateway.record_refusal(request, &error);
+                return request.answer(error.to_result());
+            }
             None => return,
         }
     }
     let skill = named.as_ref().ok().and_then(|name| request.snapshot.skills.get(name.trim()));
     let Some(skill) = skill.filter(|skill| !request.has_waited() && is_starting(gateway, skill)) else {
         let outcome = load(gateway, request, arguments);
+        if let Err(error) = &outcome {
+            gateway.record_refusal(request, error);
+        }
         return request.answer(outcome.unwrap_or_else(|error| error.to_result()));
     };
     let links = gateway.pool.links();
@@ -84,6 +90,7 @@ fn load(gateway: &Gateway, request: &Request<'_>, arguments: &Params<'_>) -> Res
     let name = text(arguments, "skill_load", &["name", "skill"])?;
     let skill = skill(request, "skill_load", &name)?;
     let key = gateway.secret.key(&request.session.principal, &skill.name, &skill.patterns);
+    gateway.record_reading(request, skill, None);
     gateway.experience.loaded(&request.session.principal, &skill.name);
     let mut is_new = true;
     if request.era == Era::Legacy {

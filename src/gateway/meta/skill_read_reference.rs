@@ -45,7 +45,11 @@ pub(super) fn call(
         Ok(named) => named,
         Err(error) => return Some(Err(error)),
     };
-    Some(gateway.admit(request, skill, "skill_read_reference")?.and_then(|()| read(skill, &path)))
+    Some(gateway.admit(request, skill, "skill_read_reference")?.and_then(|()| {
+        let read = read(skill, &path)?;
+        gateway.record_reading(request, skill, Some(&path));
+        Ok(read)
+    }))
 }
 
 fn read(skill: &CatalogSkill, path: &str) -> Result<Value, ToolError> {

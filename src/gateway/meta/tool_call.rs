@@ -48,6 +48,7 @@ pub(super) fn definition(name: &str, intent: Intent) -> Value {
 
 pub(super) fn call(gateway: &Arc<Gateway>, request: &Request<'_>, arguments: &Params<'_>, effect: Option<Effect>) {
     if let Err(error) = try_call(gateway, request, arguments, effect) {
+        gateway.record_refusal(request, &error);
         request.answer(error.to_result());
     }
 }
@@ -70,7 +71,7 @@ fn try_call(
         ToolError::new("invalid_arguments", &tool, format!("The arguments of `{tool}` are not an object."), hint)
     })?;
     // Models put it beside the tool's arguments or among them.
-    let has_intent = arguments.has_text("intent") || has_intent(&inner);
+    let intent = said(arguments.text_of("intent")).or_else(|| intent_of(&inner));
     let inner = if is_ours { without_intent(&inner) } else { inner.as_ref().into() };
     let key = arguments.text_of("key");
     let worth = worth(gateway, request, key.as_deref());
@@ -82,14 +83,19 @@ fn try_call(
     };
     // A key that is good for another skill does not help either.
     let has_stale_key = worth != KeyWorth::Absent;
-    let call = Call { tool: &tool, open: &open, arguments: Some(&inner), has_stale_key, effect, has_intent };
+    let call =
+        Call { tool: &tool, open: &open, arguments: Some(&inner), has_stale_key, effect, intent: intent.as_deref() };
     gateway.try_call(request, call)
 }
 
-fn has_intent(object: &str) -> bool {
-    let own = members(object).unwrap_or_default();
-    let given = member(&own, "intent").and_then(|found| as_text(found.value));
-    given.is_some_and(|text| !text.trim().is_empty())
+fn intent_of(object: &str) -> Option<String> {
+    let own = members(object)?;
+    said(member(&own, "intent").and_then(|found| as_text(found.value)))
+}
+
+/// A text that says something.
+fn said(text: Option<Cow<'_, str>>) -> Option<String> {
+    text.filter(|text| !text.trim().is_empty()).map(Cow::into_owned)
 }
 
 /// The tool's arguments, as JSON: an object, a text that holds one, or, where there is no `arguments`, what stands beside.

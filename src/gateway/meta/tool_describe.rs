@@ -103,7 +103,7 @@ fn by_name(
         match (snapshot.policy.decide(&request.session.principal, standing.as_ref()), position) {
             (Decision::Allow, Some(position)) => found.push(position),
             (decision, _) => {
-                let call = Call { tool: name, open, arguments: None, has_stale_key, effect: None, has_intent: false };
+                let call = Call { tool: name, open, arguments: None, has_stale_key, effect: None, intent: None };
                 closed.push(gateway.refused(request, call, decision, None));
             }
         }

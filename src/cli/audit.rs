@@ -1,0 +1,65 @@
+//! `gatekey audit verify`: whether the audit is as it was written.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::{
+    args::{AuditAction, AuditCommand},
+    exit::{Exit, Failed},
+    output::Output,
+    setup::{config_file, prepare_from},
+};
+use crate::audit::{Broken, Verified, files_of, verify};
+
+pub(super) fn run(args: &AuditCommand, output: Output) -> Result<Exit, Failed> {
+    let AuditAction::Verify { files, setup } = &args.command;
+    let files = if files.is_empty() {
+        let config = prepare_from(setup, config_file(setup))?.config;
+        let audit = config.audit.ok_or_else(|| {
+            Failed::new(Exit::Usage, "the config has no audit")
+                .hint("name a file, or add [audit] file = \"audit.jsonl\"")
+        })?;
+        with_those_of_others(&audit.file)
+    } else {
+        files.clone()
+    };
+    let mut data: Vec<Value> = Vec::new();
+    let mut is_broken = false;
+    for file in files {
+        let unreadable = |error| Failed::new(Exit::Usage, format!("failed to read `{}`: {error}", file.display()));
+        let (shown, found) = match verify(&files_of(&file)).map_err(unreadable)? {
+            Ok(Verified { n_records, first, head }) => {
+                let gone =
+                    if first > 1 { format!(", older files are gone (it begins at {first})") } else { String::new() };
+                (
+                    format!("{}: whole: {n_records} records{gone}, head {head}", file.display()),
+                    json!({"file": file, "state": "whole", "records": n_records, "first": first, "head": head}),
+                )
+            }
+            Err(Broken { file: at, line, why }) => {
+                is_broken = true;
+                (
+                    format!("{}:{line}: {why}", at.display()),
+                    json!({"file": file, "state": "broken", "at": {"file": at, "line": line}, "why": why}),
+                )
+            }
+        };
+        data.push(found);
+        if !output.is_json {
+            output.data(&shown);
+        }
+    }
+    if output.is_json {
+        output.envelope("audit.verify", &json!(data), &[]);
+    }
+    Ok(if is_broken { Exit::Findings } else { Exit::Done })
+}
+
+/// The file, and those beside it that other processes wrote.
+fn with_those_of_others(file: &Path) -> Vec<PathBuf> {
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let ending = file.extension().map(|ending| format!(".{}", ending.to_string_lossy())).unwrap_or_default();
+    let others = (2..).map(|number| file.with_file_name(format!("{stem}-{number}{ending}")));
+    std::iter::once(file.to_owned()).chain(others.take_while(|file| file.is_file())).collect()
+}
