@@ -86,16 +86,21 @@ impl Scanner {
             found.push(of_own("soft-hyphens", Severity::Warning, reason, at, text.get(at..).unwrap_or_default()));
         }
         for pattern in self.patterns.iter().filter(|pattern| pattern.is_for(kind)) {
-            let is_meant = |matched: &regex::Match<'_>| {
-                pattern.unless.as_ref().is_none_or(|unless| !unless.is_match(matched.as_str()))
+            let is_meant = |matched: &regex::bytes::Match<'_>| {
+                pattern.unless.as_ref().is_none_or(|unless| !unless.is_match(matched.as_bytes()))
             };
-            found.extend(pattern.regex.find_iter(text).filter(is_meant).take(PLACES).map(|matched| Found {
-                id: pattern.id.clone(),
-                class: pattern.class,
-                severity: pattern.severity,
-                reason: pattern.reason.clone(),
-                at: matched.start() + (matched.len() - matched.as_str().trim_start().len()),
-                excerpt: excerpt(matched.as_str()),
+            let matches = pattern.regex.find_iter(text.as_bytes()).filter(is_meant).take(PLACES);
+            found.extend(matches.map(|matched| {
+                let bytes = matched.as_bytes();
+                let at = matched.start() + (bytes.len() - bytes.trim_ascii_start().len());
+                Found {
+                    id: pattern.id.clone(),
+                    class: pattern.class,
+                    severity: pattern.severity,
+                    reason: pattern.reason.clone(),
+                    at: text.floor_char_boundary(at),
+                    excerpt: excerpt(&String::from_utf8_lossy(bytes)),
+                }
             }));
         }
         found.sort_by(|a, b| (a.severity, a.at, &a.id).cmp(&(b.severity, b.at, &b.id)));

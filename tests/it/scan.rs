@@ -55,6 +55,39 @@ fn each_class_of_attack_is_found() {
     assert!(n_texts >= 100, "{n_texts}");
 }
 
+#[derive(Deserialize)]
+struct Others {
+    text: Vec<Other>,
+}
+
+#[derive(Deserialize)]
+struct Other {
+    class: String,
+    r#where: String,
+    set: String,
+    text: String,
+}
+
+/// Of texts that the patterns were not made for, fewer are found: a scan is no gate. What matters is that it is known.
+#[test]
+fn texts_of_somebody_who_had_not_seen_the_patterns_are_found_as_far_as_is_said() {
+    let others: Others = toml::from_str(&fixture("others.toml")).unwrap();
+    let mut found: BTreeMap<(bool, bool), (usize, usize)> = BTreeMap::new();
+    for Other { class, r#where, set, text } in &others.text {
+        let text = if class == "secret" { text.replacen('¦', "", 1) } else { text.clone() };
+        let kind = if r#where == "tool" { Kind::Tool } else { Kind::Skill };
+        let is_clean = class == "clean";
+        let mut all = Scanner::embedded().scan(&text, kind).into_iter();
+        let is_found = if is_clean { all.any(|found| found.severity < Severity::Note) } else { all.next().is_some() };
+        let count = found.entry((is_clean, set == "held")).or_default();
+        *count = (count.0 + usize::from(is_found), count.1 + 1);
+    }
+    assert_eq!(found[&(false, false)], (90, 90), "hostile, made for");
+    assert_eq!(found[&(false, true)], (51, 90), "hostile, held back: README says it");
+    assert_eq!(found[&(true, false)], (0, 30), "honest, made for");
+    assert_eq!(found[&(true, true)], (1, 30), "honest, held back: README says it");
+}
+
 #[test]
 fn honest_texts_have_no_finding_above_a_note() {
     #[derive(Deserialize)]
