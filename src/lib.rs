@@ -37,6 +37,7 @@
 //! | 2 | [`catalog`] | exposed names, skills with what they open, the snapshot |
 //! | 3 | [`upstream`] | one server's life: era, lists, restarts; the pool |
 //! | 3 | [`session`] | who is connected, what is unlocked |
+//! | 3 | [`auth`] | who is calling over HTTP: tokens, JWTs, how much each may ask for |
 //! | 4 | [`gateway`] | every answer to a client; the meta-tools |
 //! | 4 | [`lock`] | what was recorded of upstreams and skills, and how it differs from what they are |
 //! | 4 | [`reload`] | reading files when they change, building and publishing snapshots |
@@ -72,6 +73,7 @@
 //! registry, skill, gate, gating map, prefix, key, policy, snapshot, generation, link, envelope, era, exposure, principal.
 
 pub mod app;
+pub mod auth;
 pub mod catalog;
 pub mod cli;
 pub mod config;

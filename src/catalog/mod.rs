@@ -17,5 +17,5 @@ pub use inspect::{CLIENTS, ClientLimits, hidden_in_skills};
 pub use lint::{Lint, lint};
 pub use registry::{Registered, Registry, UpstreamTools};
 pub use skeleton::Skeleton;
-pub use snapshot::{CatalogSkill, Inputs, OpenSkills, Origin, Snapshot, UpstreamFacts};
+pub use snapshot::{CatalogSkill, Inputs, OpenSkills, Origin, SkillFor, Snapshot, UpstreamFacts};
 pub use store::SnapshotStore;

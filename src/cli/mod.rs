@@ -23,6 +23,7 @@ mod run;
 mod setup;
 mod signals;
 mod skills;
+mod token;
 mod tools;
 
 pub use exit::Exit;

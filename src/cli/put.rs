@@ -34,3 +34,14 @@ pub(super) fn write(file: &Path, bytes: &[u8]) -> io::Result<()> {
     beside.persist(file)?;
     Ok(())
 }
+
+/// The same for a file that is for its owner's eyes only, whatever it was before.
+pub(super) fn write_private(file: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // A temporary file is its owner's from the start.
+    let mut beside = tempfile::Builder::new().prefix(".gatekey-").tempfile_in(folder)?;
+    io::Write::write_all(&mut beside, bytes)?;
+    beside.as_file().sync_all()?;
+    beside.persist(file)?;
+    Ok(())
+}

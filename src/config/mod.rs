@@ -1,6 +1,7 @@
 //! Floor 1, the configuration: from a raw file to a checked [`Config`], with all findings at once. Must not know what the
 //! gate makes of it. Read `config` first, then `load`.
 
+mod auth;
 #[expect(clippy::module_inception, reason = "the folder is named after what it is about, the file after its type")]
 mod config;
 mod load;
@@ -9,7 +10,8 @@ mod raw;
 mod resolve;
 mod variables;
 
-pub use config::{Config, Encoder, Http, Index, PrincipalRoles, Search, Transport, Upstream};
+pub use auth::{Auth, Issuer, is_loopback};
+pub use config::{CallLimits, Config, Encoder, Http, Index, KnownPrincipal, Principals, Search, Transport, Upstream};
 pub use load::{Loaded, load_file, load_text, raw_upstreams, schema};
 pub use raw::{BeyondTools, Exposure, Intent, Rule, Watch};
 pub use resolve::{ad_hoc, choose};

@@ -16,7 +16,7 @@ use super::{
     experience::Experience, finding::Finding, ledger::Ledger, list::Lists, offers::Offers, params::Params, tasks::Tasks,
 };
 use crate::{
-    catalog::{Snapshot, SnapshotStore},
+    catalog::{SkillFor, Snapshot, SnapshotStore},
     gate::key::Secret,
     model::{name::SkillName, principal::Principal, sent::SentAs},
     session::Session,
@@ -64,6 +64,15 @@ pub(super) struct Request<'a> {
     pub(super) n_rounds: usize,
     /// What an answer of ours counts as, if as anything.
     pub(super) sent_as: Cell<Option<SentAs>>,
+}
+
+/// Why a skill is not served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoSkill {
+    /// The caller may not use it.
+    Forbidden,
+    /// There is none, or it must look so.
+    Unknown,
 }
 
 /// What happened to a request before.
@@ -196,9 +205,15 @@ impl Gateway {
     }
 
     /// The skill of this name, where `principal` may know it.
-    pub fn skill(&self, name: &str, principal: &Principal) -> Option<SkillName> {
-        let snapshot = self.store.load();
-        snapshot.skills.get(name).filter(|skill| snapshot.knows_skill(skill, principal)).map(|skill| skill.name.clone())
+    ///
+    /// # Errors
+    /// What is to be said instead.
+    pub fn skill(&self, name: &str, principal: &Principal) -> Result<SkillName, NoSkill> {
+        match self.store.load().skill_for(name, principal) {
+            SkillFor::Known(skill) => Ok(skill.name.clone()),
+            SkillFor::Forbidden => Err(NoSkill::Forbidden),
+            SkillFor::Unknown => Err(NoSkill::Unknown),
+        }
     }
 
     /// Waits until no relayed call is open, at most `most`.
@@ -403,7 +418,8 @@ pub(super) fn listed_tools(session: &Session, snapshot: &Snapshot, era: Era) -> 
         Era::Legacy => session.state().listed_tools(snapshot, session, Instant::now()),
         Era::Modern => {
             let all = 0..snapshot.registry.tools().len();
-            let open = session.own_skill.iter().cloned().collect();
+            let own = Arc::new(session.own_skill.iter().cloned().collect());
+            let open = snapshot.still_open(own, &session.principal);
             let is_listed = |position: &usize| {
                 snapshot.is_open(*position, &open) && snapshot.is_visible(*position, &session.principal)
             };

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::dispatch::{Gateway, Request};
 use crate::{
-    catalog::{CatalogSkill, Snapshot},
+    catalog::{CatalogSkill, SkillFor, Snapshot},
     model::{limits::CACHE_MS, principal::Principal},
     skill::{SKILL_FILE, Skill},
     upstream::Offering,
@@ -25,13 +25,11 @@ pub(super) const EXTENSION: &str = "io.modelcontextprotocol/skills";
 /// What every skill's URI starts with.
 const SCHEME: &str = "skill://";
 
-/// A skill of ours and the path below its folder that a URI names.
-fn named<'a>(snapshot: &'a Snapshot, request: &Request<'_>, uri: &str) -> Option<(&'a Skill, String)> {
+/// What the caller is to be told of the skill that a URI names, and the path below its folder.
+fn named<'a>(snapshot: &'a Snapshot, principal: &Principal, uri: &str) -> Option<(SkillFor<'a>, String)> {
     let rest = uri.strip_prefix(SCHEME)?;
     let (name, path) = rest.split_once('/').unwrap_or((rest, ""));
-    let found = snapshot.skills.get(name)?;
-    let skill = found.on_disk.as_ref().filter(|skill| skill.is_servable())?;
-    snapshot.knows_skill(found, &request.session.principal).then(|| (skill, path.trim_end_matches('/').to_owned()))
+    Some((snapshot.skill_for(name, principal), path.trim_end_matches('/').to_owned()))
 }
 
 /// The URI of a skill's folder.
@@ -44,7 +42,16 @@ impl Gateway {
     pub(super) fn answer_own_skill(self: &Arc<Self>, request: &Request<'_>, method: &str) -> bool {
         let Some(uri) = request.params.text_of("uri") else { return false };
         let snapshot = Arc::clone(&request.snapshot);
-        let Some((skill, path)) = named(&snapshot, request, &uri) else { return false };
+        let Some((found, path)) = named(&snapshot, &request.session.principal, &uri) else { return false };
+        let skill = match found {
+            SkillFor::Known(skill) => skill.on_disk.as_ref().filter(|skill| skill.is_servable()),
+            SkillFor::Forbidden => {
+                super::relay::forbidden(request, &uri);
+                return true;
+            }
+            SkillFor::Unknown => None,
+        };
+        let Some(skill) = skill else { return false };
         if !request.has_waited() {
             // Files are read away from the thread that serves everybody.
             let skill = skill.clone();

@@ -15,7 +15,7 @@ use tokio::{sync::oneshot, time::Instant};
 
 use super::{
     envelope::{Envelope, as_text, notification_line, request_line},
-    outbox::{Outbox, PushError},
+    outbox::{Held, Outbox, PushError},
     splice::{member, members, replaced},
     timer,
 };
@@ -44,6 +44,8 @@ pub struct Relay {
     pub finish: Option<Finish>,
     /// Where the size of the answer is counted, if anywhere.
     pub sent: Option<Arc<Sent>>,
+    /// Kept until the call is over.
+    pub held: Option<Held>,
     /// Without answer or progress for this long the call is given up.
     pub idle: Duration,
     /// When the call is given up as things stand.
@@ -505,6 +507,7 @@ mod tests {
             is_repeatable: false,
             finish: None,
             sent: None,
+            held: None,
             idle: Duration::from_secs(5),
             expires: now + Duration::from_secs(5),
             ends: now + Duration::from_secs(8),

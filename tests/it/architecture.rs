@@ -9,7 +9,7 @@ const FLOORS: &[&[&str]] = &[
     &["model"],
     &["wire", "config", "skill", "gate", "tokens", "search", "observe"],
     &["catalog"],
-    &["upstream", "session"],
+    &["upstream", "session", "auth"],
     &["reload", "gateway", "lock", "clients", "dashboard"],
     &["front", "report"],
     &["app"],

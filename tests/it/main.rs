@@ -2,6 +2,9 @@
 #![expect(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "what tests rely on fails the test")]
 
 mod architecture;
+mod auth;
+mod auth_jwt;
+mod auth_rules;
 mod bad_input;
 mod bridge;
 mod budget;

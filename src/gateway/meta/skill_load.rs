@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::serve::{define, lasting, skill, text};
 use crate::{
-    catalog::{CatalogSkill, Origin, Snapshot},
+    catalog::{CatalogSkill, Origin, SkillFor, Snapshot},
     gateway::{
         call::down_reason,
         catalogue::{self, Texts},
@@ -33,7 +33,7 @@ pub(super) fn definition(snapshot: &Snapshot, principal: &Principal, texts: Text
     let names: Vec<&str> =
         catalogue::listed(snapshot, principal).into_iter().map(|skill| skill.name.as_str()).collect();
     // A hidden skill is loaded by name when the user names it, so it must not be shut out.
-    let has_hidden = snapshot.skills.values().any(|skill| skill.is_hidden);
+    let has_hidden = snapshot.skills.values().any(|skill| skill.is_hidden && snapshot.knows_skill(skill, principal));
     if !names.is_empty() && names.len() <= ENUM_ENTRIES && !has_hidden {
         name["enum"] = json!(names);
     }
@@ -45,7 +45,8 @@ pub(super) fn definition(snapshot: &Snapshot, principal: &Principal, texts: Text
 /// Answers at once, or once the upstream whose tools the skill opens has had its time to start.
 pub(super) fn call(gateway: &Arc<Gateway>, request: &Request<'_>, arguments: &Params<'_>) {
     let named = text(arguments, "skill_load", &["name", "skill"]);
-    let skill = named.as_ref().ok().and_then(|name| request.snapshot.skills.get(name.trim()));
+    let found = named.as_ref().map(|name| request.snapshot.skill_for(name.trim(), &request.session.principal));
+    let skill = if let Ok(SkillFor::Known(skill)) = found { Some(skill) } else { None };
     let Some(skill) = skill.filter(|skill| !request.has_waited() && is_starting(gateway, skill)) else {
         let outcome = load(gateway, request, arguments);
         return request.answer(outcome.unwrap_or_else(|error| error.to_result()));
