@@ -41,6 +41,7 @@
 //! | 3 | [`upstream`] | one server's life: era, lists, restarts; the pool |
 //! | 3 | [`session`] | who is connected, what is unlocked |
 //! | 3 | [`audit`] | what was decided and called, a record a line, each bound to the one before |
+//! | 3 | [`auth`] | who is calling over HTTP: tokens, JWTs, how much each may ask for |
 //! | 3 | [`lock`] | what was recorded of upstreams and skills, and how it differs from what they are |
 //! | 4 | [`gateway`] | every answer to a client; the meta-tools |
 //! | 4 | [`reload`] | reading files when they change, building and publishing snapshots |
@@ -77,6 +78,7 @@
 
 pub mod app;
 pub mod audit;
+pub mod auth;
 pub mod catalog;
 pub mod cli;
 pub mod config;

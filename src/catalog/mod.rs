@@ -21,5 +21,5 @@ pub use pin::{Doubt, Unaccepted};
 pub use registry::{Registered, Registry, UpstreamTools};
 pub use scanned::{scan_files, scan_skills};
 pub use skeleton::Skeleton;
-pub use snapshot::{CatalogSkill, Inputs, OpenSkills, Origin, Snapshot, UpstreamFacts};
+pub use snapshot::{CatalogSkill, Inputs, OpenSkills, Origin, SkillFor, Snapshot, UpstreamFacts};
 pub use store::SnapshotStore;

@@ -12,7 +12,7 @@ use crate::{
     config::Config,
     gate::{
         map::{GatingMap, Pattern},
-        policy::{Policy, Rule, Standing},
+        policy::{Kind, Policy, Rule, Standing},
     },
     model::{
         diagnostic::Diagnostic,
@@ -107,6 +107,17 @@ const DESCRIBED_TOOLS: usize = 8;
 /// Skills whose tools are open to a caller.
 pub type OpenSkills = Vec<SkillName>;
 
+/// What somebody who names a skill is to be told of it.
+#[derive(Debug)]
+pub enum SkillFor<'a> {
+    /// It may be loaded.
+    Known(&'a CatalogSkill),
+    /// There is one that they may not use.
+    Forbidden,
+    /// There is none, or it must look so.
+    Unknown,
+}
+
 /// One moment's truth.
 #[derive(Debug)]
 pub struct Snapshot {
@@ -187,6 +198,10 @@ impl Snapshot {
             roles: &rule.roles,
             allow: &rule.allow,
             deny: &rule.deny,
+            allow_skills: &rule.allow_skills,
+            deny_skills: &rule.deny_skills,
+            allow_resources: &rule.allow_resources,
+            deny_resources: &rule.deny_resources,
         }));
         Self {
             generation,
@@ -228,7 +243,8 @@ impl Snapshot {
     pub fn is_visible(&self, position: usize, principal: &Principal) -> bool {
         let tool = self.registry.tools().get(position);
         tool.is_some_and(|tool| {
-            self.policy.is_visible(principal, &tool.upstream, tool.exposed.as_str(), tool.tool.name.as_str())
+            let (exposed, original) = (tool.exposed.as_str(), tool.tool.name.as_str());
+            self.policy.is_visible(principal, Kind::Tool, &tool.upstream, exposed, original)
         })
     }
 
@@ -254,7 +270,31 @@ impl Snapshot {
 
     /// Whether `principal` may know this skill: one all of whose tools are forbidden would only mislead.
     pub fn knows_skill(&self, skill: &CatalogSkill, principal: &Principal) -> bool {
-        skill.tools.is_empty() || skill.tools.iter().any(|position| self.is_visible(*position, principal))
+        self.policy.is_skill_visible(principal, skill.name.as_str())
+            && (skill.tools.is_empty() || skill.tools.iter().any(|position| self.is_visible(*position, principal)))
+    }
+
+    /// Whether this skill's text may be given without a question.
+    pub fn is_free(&self, skill: &CatalogSkill) -> bool {
+        skill.rule.load == LoadRule::Allow && !self.withheld_skills.contains_key(&skill.name)
+    }
+
+    /// The skill of this name as far as `principal` may know it.
+    pub fn skill_for(&self, name: &str, principal: &Principal) -> SkillFor<'_> {
+        match self.skills.get(name) {
+            Some(skill) if self.knows_skill(skill, principal) => SkillFor::Known(skill),
+            Some(_) if !self.config.is_concealing => SkillFor::Forbidden,
+            _ => SkillFor::Unknown,
+        }
+    }
+
+    /// Those of `open` that rules do not keep from `principal`: they may have changed since the skill was loaded.
+    pub fn still_open(&self, open: Arc<OpenSkills>, principal: &Principal) -> Arc<OpenSkills> {
+        let is_kept = |skill: &SkillName| self.policy.is_skill_visible(principal, skill.as_str());
+        if open.iter().all(is_kept) {
+            return open;
+        }
+        Arc::new(open.iter().filter(|skill| is_kept(skill)).cloned().collect())
     }
 
     /// A skill's description for `principal`; that of a skill made of an upstream says what it opens.
@@ -274,6 +314,7 @@ impl Snapshot {
     pub fn standing(&self, position: usize, open: &OpenSkills, is_available: bool) -> Option<Standing<'_>> {
         let tool = self.registry.tools().get(position)?;
         Some(Standing {
+            kind: Kind::Tool,
             upstream: &tool.upstream,
             exposed: tool.exposed.as_str(),
             original: tool.tool.name.as_str(),
@@ -295,6 +336,11 @@ impl Snapshot {
             .collect();
         found.extend(self.policy.dead_patterns(&names).into_iter().map(|pattern| {
             let message = format!("`{pattern}` of a rule matches no tool");
+            Diagnostic::warning("rule-dead", message).hint("a denial that matches nothing protects nothing")
+        }));
+        let skills: Vec<&str> = self.skills.keys().map(SkillName::as_str).collect();
+        found.extend(self.policy.dead_skill_patterns(&skills).into_iter().map(|pattern| {
+            let message = format!("`{pattern}` of a rule matches no skill");
             Diagnostic::warning("rule-dead", message).hint("a denial that matches nothing protects nothing")
         }));
         if let Some(map) = &self.map {

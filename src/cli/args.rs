@@ -63,6 +63,8 @@ pub(super) enum Command {
     Index(Index),
     /// Look at what was decided and called
     Audit(AuditCommand),
+    /// Make, list and revoke the tokens by which clients over HTTP are known
+    Token(Token),
     /// Measure how well search finds the right skills, on a labelled set
     Eval(Eval),
     /// Print the JSON Schema of a file
@@ -99,6 +101,49 @@ pub(super) struct Proxy {
     /// Serve Streamable HTTP at this address instead of stdio: /mcp, and /skill/NAME/mcp with that skill already loaded
     #[arg(long, value_name = "HOST:PORT")]
     pub(super) http: Option<String>,
+    /// Serve everybody who reaches an address that is not this machine's own, without asking who they are
+    #[arg(long, requires = "http")]
+    pub(super) unauthenticated_network: bool,
+}
+
+/// Make, list and revoke the tokens by which clients over HTTP are known.
+#[derive(Debug, ClapArgs)]
+pub(super) struct Token {
+    #[command(subcommand)]
+    pub(super) command: TokenCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum TokenCommand {
+    /// Make a token and print it, this once only
+    Add {
+        /// Whose it is: a principal of the config, or any name
+        name: String,
+        /// What its holder is besides what the config says (repeatable)
+        #[arg(long = "role", value_name = "ROLE")]
+        roles: Vec<String>,
+        /// When it expires: a number with s, m, h, d or w behind it [default: never]
+        #[arg(long, value_name = "TIME", value_parser = super::token::parse_time)]
+        expires: Option<std::time::Duration>,
+        /// Config file that names the file of tokens [default: ./gatekey.toml, else the user's]
+        #[arg(long, value_name = "FILE", env = "GATEKEY_CONFIG")]
+        config: Option<PathBuf>,
+    },
+    /// List the tokens: whose they are, since when and until when
+    List {
+        /// Config file that names the file of tokens [default: ./gatekey.toml, else the user's]
+        #[arg(long, value_name = "FILE", env = "GATEKEY_CONFIG")]
+        config: Option<PathBuf>,
+    },
+    /// Revoke a token, or all of a name; a running gatekey ends what its holder has open within a second
+    Revoke {
+        /// Its id, or a name
+        #[arg(value_name = "NAME|ID")]
+        token: String,
+        /// Config file that names the file of tokens [default: ./gatekey.toml, else the user's]
+        #[arg(long, value_name = "FILE", env = "GATEKEY_CONFIG")]
+        config: Option<PathBuf>,
+    },
 }
 
 /// Look at the upstreams and write a config, a gating map and drafts of skills. No file that is there is written over.

@@ -26,6 +26,7 @@ mod signals;
 mod skills;
 mod skills_import;
 mod skills_trust;
+mod token;
 mod tools;
 
 pub use exit::Exit;

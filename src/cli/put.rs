@@ -19,28 +19,39 @@ pub(super) fn target(file: &Path) -> PathBuf {
 
 /// Writes beside the file and puts that in its place, so that nobody reads half of it; who may read and write it stays.
 pub(super) fn write(file: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut builder = beside();
     // As any new file, for all that the user's mask lets in.
-    write_with(file, bytes, 0o666)
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    put(&builder, file, bytes, fs::metadata(file).ok().map(|data| data.permissions()))
 }
 
-/// The same for what only its owner may read.
+/// The same for a file that is for its owner's eyes only, whatever it was before.
 pub(super) fn write_private(file: &Path, bytes: &[u8]) -> io::Result<()> {
-    write_with(file, bytes, 0o600)
+    // A temporary file is its owner's from the start.
+    put(&beside(), file, bytes, None)
 }
 
-#[cfg_attr(not(unix), expect(unused_variables, reason = "files have no such mode there"))]
-fn write_with(file: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+fn beside() -> tempfile::Builder<'static, 'static> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".gatekey-");
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
+    builder
+}
+
+fn put(
+    builder: &tempfile::Builder<'_, '_>,
+    file: &Path,
+    bytes: &[u8],
+    permissions: Option<fs::Permissions>,
+) -> io::Result<()> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // Its own text names the file beside, which is called otherwise each time.
     let mut beside = builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind()))?;
     io::Write::write_all(&mut beside, bytes)?;
-    if let Ok(data) = fs::metadata(file) {
-        beside.as_file().set_permissions(data.permissions())?;
+    if let Some(permissions) = permissions {
+        beside.as_file().set_permissions(permissions)?;
     }
+    beside.as_file().sync_all()?;
     beside.persist(file)?;
     Ok(())
 }

@@ -10,7 +10,7 @@ use super::{
     exit::{Exit, Failed},
     index, init, lock, misc,
     output::Output,
-    proxy, skills, tools,
+    proxy, skills, token, tools,
 };
 
 /// Runs the command that the process's arguments name.
@@ -58,6 +58,7 @@ fn run(args: &Args, output: &Output) -> Result<Exit, Failed> {
         Command::Diff(diff) => diff::run(diff, output),
         Command::Budget(budget) => budget::run(budget, output),
         Command::Index(index) => index::run(index, output),
+        Command::Token(args) => token::run(args, *output),
         Command::Eval(eval) => eval::run(eval, output),
         Command::Schema { of } => misc::schema(*of, output),
         Command::Completions { shell } => misc::completions(*shell, output),

@@ -142,7 +142,7 @@ pub(super) fn usual_config(environment: &Environment) -> Option<PathBuf> {
 
 /// `NAME` of the config, or `NAME:ROLE,ROLE`. Where the config has rules, a name or role that none of it knows is refused:
 /// a slip of the pen must not give more rights.
-fn principal(given: Option<&str>, config: &Config) -> Result<Principal, Failed> {
+pub(super) fn principal(given: Option<&str>, config: &Config) -> Result<Principal, Failed> {
     let Some(given) = given else { return Ok(Principal::local()) };
     let (name, roles) = given.split_once(':').unwrap_or((given, ""));
     let mut roles: Vec<String> = roles.split(',').filter(|role| !role.is_empty()).map(str::to_owned).collect();
@@ -150,7 +150,7 @@ fn principal(given: Option<&str>, config: &Config) -> Result<Principal, Failed> 
         let of_rules = |what: fn(&Rule) -> &Vec<String>| config.rules.iter().flat_map(what).map(String::as_str);
         let names: Vec<&str> =
             config.principals.keys().map(String::as_str).chain(of_rules(|rule| &rule.principals)).collect();
-        let all_roles = config.principals.values().flatten().map(String::as_str);
+        let all_roles = config.principals.values().flat_map(|known| &known.roles).map(String::as_str);
         let known: Vec<&str> = all_roles.chain(of_rules(|rule| &rule.roles)).collect();
         if roles.is_empty() && !names.contains(&name) {
             return Err(unknown("principal", name, &names));
@@ -159,10 +159,8 @@ fn principal(given: Option<&str>, config: &Config) -> Result<Principal, Failed> 
             return Err(unknown("role", role, &known));
         }
     }
-    roles.extend(config.principals.get(name).into_iter().flatten().cloned());
-    roles.sort();
-    roles.dedup();
-    Ok(Principal { name: name.to_owned(), roles })
+    roles.extend(config.principals.get(name).into_iter().flat_map(|known| known.roles.iter().cloned()));
+    Ok(Principal::new(name, roles))
 }
 
 fn unknown(what: &str, name: &str, known: &[&str]) -> Failed {

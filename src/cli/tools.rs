@@ -55,7 +55,8 @@ fn openers<'a>(snapshot: &'a Snapshot, position: usize, principal: &Principal) -
     if snapshot.is_always_open(position) {
         return vec!["(always)"];
     }
-    snapshot.openers(position).iter().map(SkillName::as_str).collect()
+    let is_known = |name: &&SkillName| snapshot.policy.is_skill_visible(principal, name.as_str());
+    snapshot.openers(position).iter().filter(is_known).map(SkillName::as_str).collect()
 }
 
 fn row(snapshot: &Snapshot, position: usize, tool: &Registered, principal: &Principal) -> Vec<String> {

@@ -9,8 +9,9 @@ use std::{
 use indexmap::IndexMap;
 
 use super::{
+    auth::{self, Auth},
     models,
-    raw::{BeyondTools, Exposure, Intent, OnFailure, PinMode, RawConfig, Rule, Watch},
+    raw::{BeyondTools, Exposure, Intent, OnFailure, PinMode, RawConfig, RawPrincipal, Rule, Watch},
 };
 use crate::model::{
     limits,
@@ -71,8 +72,8 @@ pub struct Config {
     pub audit: Option<AuditConfig>,
     /// What was accepted of upstreams.
     pub pins: Pins,
-    /// Callers with their roles.
-    pub principals: PrincipalRoles,
+    /// Callers that it knows.
+    pub principals: Principals,
     /// Who may use what.
     pub rules: Vec<Rule>,
 }
@@ -158,10 +159,32 @@ pub struct Http {
     pub sessions: usize,
     /// A session that is not used for this long ends.
     pub session_idle: Duration,
+    /// Who may come; everybody where it is absent.
+    pub auth: Option<Auth>,
+    /// How much each caller may ask for.
+    pub limits: CallLimits,
 }
 
-/// Callers with their roles.
-pub type PrincipalRoles = IndexMap<String, Vec<String>>;
+/// How much a caller may ask for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CallLimits {
+    /// Requests within a minute.
+    pub per_minute: Option<u32>,
+    /// Requests that wait for their answer at once.
+    pub at_once: Option<u32>,
+}
+
+/// Callers by name.
+pub type Principals = IndexMap<String, KnownPrincipal>;
+
+/// What the config says of a caller.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KnownPrincipal {
+    /// Besides those that it comes with.
+    pub roles: Vec<String>,
+    /// In place of those for all.
+    pub limits: CallLimits,
+}
 
 /// One server of a config.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -187,6 +210,14 @@ pub enum Transport {
     Stdio(Program),
     /// Over Streamable HTTP.
     Http(Endpoint),
+}
+
+fn call_limits(per_minute: Option<u32>, at_once: Option<u32>) -> CallLimits {
+    CallLimits { per_minute, at_once }
+}
+
+fn known(raw: RawPrincipal) -> KnownPrincipal {
+    KnownPrincipal { limits: call_limits(raw.calls_per_minute, raw.calls_at_once), roles: raw.roles }
 }
 
 impl Default for Config {
@@ -222,6 +253,8 @@ impl Config {
                 origins: raw.http.allowed_origins,
                 sessions: raw.http.sessions.unwrap_or(limits::SESSIONS),
                 session_idle: raw.http.session_idle_s.map_or(limits::SESSION_IDLE, Duration::from_secs),
+                auth: raw.http.auth.map(|raw| auth::checked(raw, folder)),
+                limits: call_limits(raw.http.limits.calls_per_minute, raw.http.limits.calls_at_once),
             },
             search: Search {
                 encoder: models::encoder(raw.search.encoder, folder),
@@ -244,7 +277,7 @@ impl Config {
             }),
             approvals: None,
             pins: Pins { mode: raw.pins, file: raw.lock.map(|path| folder.join(path)) },
-            principals: raw.principals.into_iter().map(|(name, raw)| (name, raw.roles)).collect(),
+            principals: raw.principals.into_iter().map(|(name, raw)| (name, known(raw))).collect(),
             rules: raw.rules,
         }
     }

@@ -7,6 +7,7 @@ use indexmap::IndexMap;
 use serde_json::Value;
 
 use super::{
+    auth,
     config::{Config, Transport, Upstream},
     models,
     raw::{RawConfig, RawUpstream},
@@ -206,11 +207,15 @@ impl Reader<'_> {
         paths.extend(raw.audit.as_mut().map(|audit| ("/audit/file".to_owned(), &mut audit.file)));
         paths.push(("/lock".to_owned(), raw.lock.get_or_insert_with(|| LOCK_FILE.to_owned())));
         paths.extend(raw.index.file.as_mut().map(|path| ("/index/file".to_owned(), path)));
+        paths.extend(raw.http.auth.iter_mut().flat_map(auth::texts));
         for (pointer, path) in paths {
             self.expand_own(path, &pointer);
         }
-        for (pointer, message) in models::faults(&raw.search) {
-            self.findings.push(Diagnostic::error("config-invalid", message).at(self.source.place(pointer)));
+        let faults = raw.http.auth.iter().flat_map(auth::faults);
+        for (pointer, message) in
+            models::faults(&raw.search).into_iter().map(|(at, message)| (at.to_owned(), message)).chain(faults)
+        {
+            self.findings.push(Diagnostic::error("config-invalid", message).at(self.source.place(&pointer)));
         }
         models::find_runtime(&mut raw.search, self.environment);
         if let Some(secret) = &mut raw.key_secret {

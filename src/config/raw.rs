@@ -82,7 +82,7 @@ pub(super) struct RawConfig {
     pub(super) pins: Option<PinMode>,
     /// The lock file, relative to this file. Default: `gatekey.lock` beside it.
     pub(super) lock: Option<String>,
-    /// Who there is (`--as NAME`).
+    /// Who there is: by the name of `--as` or of a token, or as `ISSUER:claim`.
     #[serde(default)]
     pub(super) principals: IndexMap<String, RawPrincipal>,
     /// Who may use what. Without a rule for a caller, everything is allowed.
@@ -181,6 +181,59 @@ pub(super) struct RawHttp {
     /// A session that is not used for this long ends, in seconds. Default 1800.
     #[schemars(range(min = 1))]
     pub(super) session_idle_s: Option<u64>,
+    /// Who may come. Without it everybody who reaches the address is the caller of `--as`.
+    pub(super) auth: Option<RawAuth>,
+    /// How much each caller may ask for. Default: no limit.
+    #[serde(default)]
+    pub(super) limits: RawLimits,
+}
+
+/// Who may come over HTTP: holders of tokens, of JWTs, or of either.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct RawAuth {
+    /// The file of tokens that `gatekey token` keeps, relative to this file.
+    pub(super) tokens: Option<String>,
+    /// What clients know this server by, such as `https://gw.example.com/mcp` (RFC 9728, RFC 8707). Default: the address it
+    /// listens at.
+    pub(super) resource: Option<String>,
+    /// Who gives out JWTs; a caller is `NAME:` and what `principal-claim` says.
+    #[serde(default)]
+    pub(super) issuers: IndexMap<String, RawIssuer>,
+}
+
+/// One that gives out JWTs.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct RawIssuer {
+    /// Its identifier, as `iss` has it: an `https` URL, or an `http` one of this machine.
+    pub(super) issuer: String,
+    /// What `aud` must name. Default: the resource.
+    pub(super) audience: Option<String>,
+    /// Where its keys are. Default: where its metadata says (RFC 8414, OpenID Connect Discovery).
+    pub(super) jwks_url: Option<String>,
+    /// The claim that tells callers apart. Default `sub`.
+    pub(super) principal_claim: Option<String>,
+    /// The claim with the roles, a list or words; dots lead into objects, as in `realm_access.roles`. Default `roles`.
+    pub(super) roles_claim: Option<String>,
+    /// Roles that come with a scope.
+    #[serde(default)]
+    pub(super) scopes: IndexMap<String, Vec<String>>,
+    /// Scopes without which nothing is served.
+    #[serde(default)]
+    pub(super) required_scopes: Vec<String>,
+}
+
+/// How much a caller may ask for over HTTP.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct RawLimits {
+    /// Requests within a minute, all of which may come at once.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub(super) calls_per_minute: Option<u32>,
+    /// Requests that wait for their answer at once.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub(super) calls_at_once: Option<u32>,
 }
 
 /// Search over skills and tools.
@@ -298,10 +351,16 @@ pub(super) struct RawPrincipal {
     /// Names that rules refer to.
     #[serde(default)]
     pub(super) roles: Vec<String>,
+    /// In place of that of `http.limits`.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub(super) calls_per_minute: Option<u32>,
+    /// In place of that of `http.limits`.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub(super) calls_at_once: Option<u32>,
 }
 
-/// Allows or denies tools by name pattern (`*` any text, `?` one character; `upstream:pattern` for one upstream only).
-/// A denial always holds; where a caller has any `allow`, only what one of them names is allowed.
+/// Allows or denies by name pattern (`*` any text, `?` one character; of tools also `upstream:pattern` for one upstream
+/// only). A denial always holds; where a caller has any allowance of a kind, only what one of them names is allowed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Rule {
@@ -317,6 +376,18 @@ pub struct Rule {
     /// Tools denied.
     #[serde(default)]
     pub deny: Vec<String>,
+    /// Skills allowed, by name.
+    #[serde(default)]
+    pub allow_skills: Vec<String>,
+    /// Skills denied.
+    #[serde(default)]
+    pub deny_skills: Vec<String>,
+    /// Resources and templates allowed, by URI, and prompts, by name; besides those that `allow` names.
+    #[serde(default)]
+    pub allow_resources: Vec<String>,
+    /// Such denied, besides those that `deny` names.
+    #[serde(default)]
+    pub deny_resources: Vec<String>,
 }
 
 /// How opened tools are reached.

@@ -13,13 +13,13 @@ use axum::body::Body;
 use bytes::Bytes;
 use http_body::Frame;
 
-use super::{sessions::HttpSession, stream::Stream};
+use super::{grants::Grant, sessions::HttpSession, stream::Stream};
 use crate::{
     gateway::Gateway,
     model::limits::KEEP_ALIVE,
     session::Session,
     wire::{
-        outbox::Outbox,
+        outbox::{Held, Outbox},
         sse,
         timer::{self, Sleep},
     },
@@ -39,14 +39,21 @@ pub(super) struct Lease {
     outbox: Arc<Outbox>,
     /// Of the older era, once the answer became a stream.
     stream: Option<(Arc<Stream>, u64)>,
+    /// By what right it waits.
+    grant: Option<Grant>,
+    /// Given back when nobody waits any more.
+    _held: Option<Held>,
 }
 
 impl Lease {
-    pub(super) fn new(owner: Owner, outbox: Arc<Outbox>) -> Self {
+    pub(super) fn new(owner: Owner, outbox: Arc<Outbox>, grant: Option<Grant>, held: Option<Held>) -> Self {
         if let Owner::Session(session) = &owner {
             session.n_open.fetch_add(1, Ordering::Relaxed);
         }
-        Self { owner, outbox, stream: None }
+        if let Some(held) = &held {
+            outbox.hold(held);
+        }
+        Self { owner, outbox, stream: None, grant, _held: held }
     }
 
     /// Takes a stream up; whoever had it before is not its reader any more.
@@ -104,11 +111,14 @@ struct Events {
     first: VecDeque<Bytes>,
     waiting: Option<Next>,
     keep_alive: Sleep,
+    /// Ready once the client may not listen any more.
+    ended: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
 /// Streams `first`, and then what comes.
 pub(super) fn events(lease: Lease, first: Vec<Bytes>) -> Body {
-    Body::new(Events { lease, first: first.into(), waiting: None, keep_alive: timer::sleep(KEEP_ALIVE) })
+    let ended = lease.grant.as_ref().map(|grant| Box::pin(grant.ended()) as _);
+    Body::new(Events { lease, first: first.into(), waiting: None, keep_alive: timer::sleep(KEEP_ALIVE), ended })
 }
 
 impl http_body::Body for Events {
@@ -120,6 +130,11 @@ impl http_body::Body for Events {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let this = &mut *self;
+        if this.ended.as_mut().is_some_and(|ended| ended.as_mut().poll(context).is_ready()) {
+            // Ready once only.
+            this.ended = Some(Box::pin(std::future::ready(())));
+            return Poll::Ready(None);
+        }
         if let Some(event) = this.first.pop_front() {
             return Poll::Ready(Some(Ok(Frame::data(event))));
         }

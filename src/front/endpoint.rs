@@ -1,12 +1,15 @@
 //! One endpoint: a POST with a message, a GET for what nobody asked for, a DELETE at the end.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use axum::{
     body::{Body, to_bytes},
     http::{
         HeaderMap, Method, Request, Response, StatusCode,
-        header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE},
+        header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER},
     },
 };
 use bytes::Bytes;
@@ -20,7 +23,9 @@ use super::{
     stream::parse_id,
 };
 use crate::{
-    gateway::needs_upstreams,
+    auth::{Caller, Credential, TooMany},
+    config::CallLimits,
+    gateway::{NoSkill, needs_upstreams},
     model::{
         limits::{BODY_WAIT, STREAM_PAUSE, STREAM_QUEUE_BYTES},
         name::SkillName,
@@ -30,7 +35,7 @@ use crate::{
         envelope::{Envelope, Kind, error_line, id_key},
         era::{INTERNAL_ERROR, INVALID_REQUEST, LEGACY_VERSIONS},
         headers::{LAST_EVENT, SESSION, VERSION},
-        outbox::{self, Outbox},
+        outbox::{self, Held, Outbox},
         sse, timer,
     },
 };
@@ -40,17 +45,23 @@ const SOON: Duration = Duration::from_millis(1_000);
 /// In the older era a stream can be taken up again after its connection broke, so an answer that takes its time is one.
 const SOON_IN_SESSION: Duration = Duration::from_millis(100);
 
-/// Serves one request; `skill` is the skill whose endpoint it is.
-pub(super) async fn serve(shared: &Arc<Shared>, request: Request<Body>, skill: Option<&str>) -> Response<Body> {
+/// Serves one request of `caller`; `skill` is the skill whose endpoint it is.
+pub(super) async fn serve(
+    shared: &Arc<Shared>,
+    request: Request<Body>,
+    skill: Option<&str>,
+    caller: Caller,
+) -> Response<Body> {
+    let at = At { skill, caller: &caller };
     let (parts, body) = request.into_parts();
     match parts.method {
         Method::POST => match timer::timeout(BODY_WAIT, to_bytes(body, shared.body_limit_bytes)).await {
-            Some(Ok(body)) => post(shared, &parts.headers, &body, skill).await,
+            Some(Ok(body)) => post(shared, &parts.headers, &body, at).await,
             Some(Err(_too_long)) => plain(StatusCode::PAYLOAD_TOO_LARGE, "the body is too long"),
             None => plain(StatusCode::REQUEST_TIMEOUT, "the body did not come in time"),
         },
-        Method::GET => get(shared, &parts.headers, skill),
-        Method::DELETE => match named(shared, &parts.headers, skill) {
+        Method::GET => get(shared, &parts.headers, at),
+        Method::DELETE => match named(shared, &parts.headers, at) {
             Ok(session) => {
                 shared.sessions.end(&session.id);
                 plain(StatusCode::OK, "")
@@ -65,7 +76,15 @@ pub(super) async fn serve(shared: &Arc<Shared>, request: Request<Body>, skill: O
     }
 }
 
-async fn post(shared: &Arc<Shared>, headers: &HeaderMap, body: &Bytes, skill: Option<&str>) -> Response<Body> {
+/// Where a request came to, and whose it is.
+#[derive(Clone, Copy)]
+struct At<'a> {
+    /// The skill whose endpoint it is.
+    skill: Option<&'a str>,
+    caller: &'a Caller,
+}
+
+async fn post(shared: &Arc<Shared>, headers: &HeaderMap, body: &Bytes, at: At<'_>) -> Response<Body> {
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     if !kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json") {
         return plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the content type must be application/json");
@@ -77,26 +96,64 @@ async fn post(shared: &Arc<Shared>, headers: &HeaderMap, body: &Bytes, skill: Op
             return refused(StatusCode::BAD_REQUEST, None, error.code(), &error.to_string(), None);
         }
     };
-    let posted = Posted { headers, line: &line, envelope: &envelope, skill };
+    let held = match counted(shared, &envelope, at.caller) {
+        Ok(held) => held,
+        Err(refusal) => return refusal,
+    };
+    let posted = Posted { headers, line: &line, envelope: &envelope, at, held };
     if checks::is_modern(headers, &envelope) { modern(shared, posted).await } else { legacy(shared, posted).await }
 }
 
+/// Counts a request of a caller of whom not all are taken. What is none passes: a call that is given up makes room.
+fn counted(shared: &Shared, envelope: &Envelope<'_>, caller: &Caller) -> Result<Option<Held>, Response<Body>> {
+    let Kind::Request { method, .. } = envelope.kind() else { return Ok(None) };
+    let (name, of_all) = (&caller.principal.name, shared.options.limits);
+    let own = shared.gateway.snapshot().config.principals.get(name).map(|known| known.limits).unwrap_or_default();
+    let is_stream = method == "subscriptions/listen";
+    let limits = CallLimits {
+        per_minute: own.per_minute.or(of_all.per_minute),
+        // It waits for no answer.
+        at_once: own.at_once.or(of_all.at_once).filter(|_| !is_stream),
+    };
+    match shared.limiter.take(name, limits, Instant::now()) {
+        Ok(permit) => Ok(permit.filter(|_| !is_stream).map(|permit| Arc::new(permit) as Held)),
+        Err(TooMany { retry_after }) => {
+            let id = envelope.id.map(id_key);
+            let mut response = refused(
+                StatusCode::TOO_MANY_REQUESTS,
+                id,
+                INTERNAL_ERROR,
+                "too many requests at once or a minute",
+                None,
+            );
+            let seconds = retry_after.as_secs() + u64::from(retry_after.subsec_nanos() > 0);
+            response.headers_mut().insert(RETRY_AFTER, seconds.max(1).into());
+            Err(response)
+        }
+    }
+}
+
 /// A message as it was posted.
-#[derive(Clone, Copy)]
 struct Posted<'a> {
     headers: &'a HeaderMap,
     line: &'a [u8],
     envelope: &'a Envelope<'a>,
-    /// The skill whose endpoint it came to.
-    skill: Option<&'a str>,
+    at: At<'a>,
+    /// Kept until it is answered.
+    held: Option<Held>,
 }
 
 /// Each request stands for itself.
 async fn modern(shared: &Arc<Shared>, posted: Posted<'_>) -> Response<Body> {
-    let Posted { headers, line, envelope, skill } = posted;
+    let Posted { headers, line, envelope, at: At { skill, caller }, held } = posted;
+    let new_session = |outbox: &Arc<Outbox>| {
+        let mut session = Session::new(Arc::clone(outbox), caller.principal.clone());
+        session.is_one_of_many = caller.credential != Credential::None;
+        session
+    };
     let Kind::Request { method, .. } = envelope.kind() else {
         let nobody = Arc::new(Outbox::of_kind(outbox::Kind::Request, 0));
-        let session = Arc::new(Session::new(Arc::clone(&nobody), shared.principal.clone()));
+        let session = Arc::new(new_session(&nobody));
         shared.gateway.take_parsed(&session, &nobody, line, envelope);
         return plain(StatusCode::ACCEPTED, "");
     };
@@ -107,25 +164,26 @@ async fn modern(shared: &Arc<Shared>, posted: Posted<'_>) -> Response<Body> {
         return refused(StatusCode::BAD_REQUEST, envelope.id.map(id_key), code, &message, data.as_ref());
     }
     let to = Arc::new(Outbox::of_kind(outbox::Kind::Request, STREAM_QUEUE_BYTES));
-    let mut session = Session::new(Arc::clone(&to), shared.principal.clone());
+    let mut session = new_session(&to);
     session.sent = shared.gateway.stateless_sent();
     if let Some(skill) = skill {
-        match shared.gateway.skill(skill, &shared.principal) {
-            Some(name) => session.own_skill = Some(name),
-            None => return plain(StatusCode::NOT_FOUND, "there is no such skill"),
+        match shared.gateway.skill(skill, &caller.principal) {
+            Ok(name) => session.own_skill = Some(name),
+            Err(why) => return no_skill(why),
         }
     }
     let session = Arc::new(session);
     if method == "subscriptions/listen" {
         shared.gateway.open(&session);
     }
-    let lease = Lease::new(Owner::Request(Arc::clone(&shared.gateway), Arc::clone(&session)), Arc::clone(&to));
+    let owner = Owner::Request(Arc::clone(&shared.gateway), Arc::clone(&session));
+    let lease = Lease::new(owner, Arc::clone(&to), shared.grants.begin(caller), held);
     shared.gateway.take_parsed(&session, &to, line, envelope);
     answer(&to, lease, false).await
 }
 
 async fn legacy(shared: &Arc<Shared>, posted: Posted<'_>) -> Response<Body> {
-    let Posted { headers, line, envelope, skill } = posted;
+    let Posted { headers, line, envelope, at, held } = posted;
     if let Some(version) = headers.get(VERSION)
         && !version.to_str().is_ok_and(|version| LEGACY_VERSIONS.contains(&version))
     {
@@ -134,12 +192,12 @@ async fn legacy(shared: &Arc<Shared>, posted: Posted<'_>) -> Response<Body> {
     }
     let is_greeting = matches!(envelope.kind(), Kind::Request { method: "initialize", .. });
     let session = if is_greeting {
-        match open(shared, skill).await {
+        match open(shared, at).await {
             Ok(session) => session,
             Err(response) => return response,
         }
     } else {
-        match named(shared, headers, skill) {
+        match named(shared, headers, at) {
             Ok(session) => session,
             Err(refusal) => return refusal,
         }
@@ -152,7 +210,8 @@ async fn legacy(shared: &Arc<Shared>, posted: Posted<'_>) -> Response<Body> {
         shared.gateway.settled().await;
     }
     let to = Arc::new(Outbox::of_kind(outbox::Kind::Request, STREAM_QUEUE_BYTES));
-    let lease = Lease::new(Owner::Session(Arc::clone(&session)), Arc::clone(&to));
+    let grant = shared.grants.begin(at.caller);
+    let lease = Lease::new(Owner::Session(Arc::clone(&session)), Arc::clone(&to), grant, held);
     shared.gateway.take_parsed(&session.session, &to, line, envelope);
     let mut response = answer(&to, lease, true).await;
     if is_greeting && let Ok(id) = session.id.parse() {
@@ -161,37 +220,44 @@ async fn legacy(shared: &Arc<Shared>, posted: Posted<'_>) -> Response<Body> {
     response
 }
 
-async fn open(shared: &Arc<Shared>, skill: Option<&str>) -> Result<Arc<HttpSession>, Response<Body>> {
-    let mut own_skill = None;
-    if let Some(skill) = skill {
-        shared.gateway.settled().await;
-        own_skill = shared.gateway.skill(skill, &shared.principal);
-        if own_skill.is_none() {
-            return Err(plain(StatusCode::NOT_FOUND, "there is no such skill"));
+async fn open(shared: &Arc<Shared>, at: At<'_>) -> Result<Arc<HttpSession>, Response<Body>> {
+    let own_skill = match at.skill {
+        Some(skill) => {
+            shared.gateway.settled().await;
+            Some(shared.gateway.skill(skill, &at.caller.principal).map_err(no_skill)?)
         }
-    }
-    let opened = shared.sessions.open(shared.principal.clone(), own_skill);
+        None => None,
+    };
+    let opened = shared.sessions.open(at.caller, own_skill);
     opened.ok_or_else(|| refused(StatusCode::SERVICE_UNAVAILABLE, None, INTERNAL_ERROR, "too many sessions", None))
 }
 
+/// Why there is no such endpoint for a caller.
+fn no_skill(why: NoSkill) -> Response<Body> {
+    match why {
+        NoSkill::Forbidden => plain(StatusCode::FORBIDDEN, "you have no right to use this skill"),
+        NoSkill::Unknown => plain(StatusCode::NOT_FOUND, "there is no such skill"),
+    }
+}
+
 /// The session that a request names, at the endpoint where it was opened.
-fn named(shared: &Shared, headers: &HeaderMap, skill: Option<&str>) -> Result<Arc<HttpSession>, Response<Body>> {
+fn named(shared: &Shared, headers: &HeaderMap, at: At<'_>) -> Result<Arc<HttpSession>, Response<Body>> {
     let Some(id) = headers.get(SESSION).and_then(|id| id.to_str().ok()) else {
         return Err(refused(StatusCode::BAD_REQUEST, None, INVALID_REQUEST, "the session id is missing", None));
     };
-    let is_here = |session: &Arc<HttpSession>| session.session.own_skill.as_ref().map(SkillName::as_str) == skill;
-    let found = shared.sessions.find(id).filter(is_here);
+    let is_here = |session: &Arc<HttpSession>| session.session.own_skill.as_ref().map(SkillName::as_str) == at.skill;
+    let found = shared.sessions.find(id, at.caller).filter(is_here);
     found.ok_or_else(|| refused(StatusCode::NOT_FOUND, None, INVALID_REQUEST, "there is no such session", None))
 }
 
 /// What nobody asked for, or the rest of a stream that broke.
-fn get(shared: &Shared, headers: &HeaderMap, skill: Option<&str>) -> Response<Body> {
+fn get(shared: &Shared, headers: &HeaderMap, at: At<'_>) -> Response<Body> {
     if headers.get(SESSION).is_none() {
         let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "only a session has a stream");
         response.headers_mut().insert(ALLOW, axum::http::HeaderValue::from_static("POST"));
         return response;
     }
-    let session = match named(shared, headers, skill) {
+    let session = match named(shared, headers, at) {
         Ok(session) => session,
         Err(refusal) => return refusal,
     };
@@ -200,7 +266,8 @@ fn get(shared: &Shared, headers: &HeaderMap, skill: Option<&str>) -> Response<Bo
     let Some(stream) = session.stream(number) else {
         return refused(StatusCode::NOT_FOUND, None, INVALID_REQUEST, "this stream is over", None);
     };
-    let mut lease = Lease::new(Owner::Session(Arc::clone(&session)), Arc::clone(&stream.outbox));
+    let grant = shared.grants.begin(at.caller);
+    let mut lease = Lease::new(Owner::Session(Arc::clone(&session)), Arc::clone(&stream.outbox), grant, None);
     let mut first = stream.after(event);
     if first.is_empty() {
         // Sent at once, so that the client knows that the stream is open.

@@ -7,9 +7,12 @@
 mod access;
 mod body;
 mod checks;
+mod door;
 mod endpoint;
+mod grants;
 mod server;
 mod sessions;
 mod stream;
 
+pub use door::Clients;
 pub use server::Front;

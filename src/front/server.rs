@@ -18,14 +18,18 @@ use tokio::{
 };
 use tracing::{debug, warn};
 
-use super::{access, endpoint, sessions::Sessions};
+use super::{
+    access,
+    door::{self, Clients, METADATA},
+    endpoint,
+    grants::Grants,
+    sessions::Sessions,
+};
 use crate::{
+    auth::{Caller, Credential, Limiter},
     config::Http,
     gateway::Gateway,
-    model::{
-        limits::{ACCEPT_PAUSE, CONNECTIONS, DRAIN, HEADER_BYTES, HEADER_WAIT, HEADERS, SESSION_SWEEP},
-        principal::Principal,
-    },
+    model::limits::{ACCEPT_PAUSE, CONNECTIONS, DRAIN, GRANT_SWEEP, HEADER_BYTES, HEADER_WAIT, HEADERS, SESSION_SWEEP},
     wire::timer::{self, Timer},
 };
 
@@ -34,9 +38,11 @@ use crate::{
 pub(super) struct Shared {
     pub(super) gateway: Arc<Gateway>,
     pub(super) sessions: Sessions,
-    pub(super) principal: Principal,
+    pub(super) clients: Clients,
+    pub(super) grants: Arc<Grants>,
+    pub(super) limiter: Limiter,
     pub(super) body_limit_bytes: usize,
-    options: Http,
+    pub(super) options: Http,
 }
 
 /// A listener that serves clients.
@@ -47,7 +53,7 @@ pub struct Front {
 }
 
 impl Front {
-    /// Binds to `address`; nothing is served yet. Every client is `principal`.
+    /// Binds to `address`; nothing is served yet.
     ///
     /// # Errors
     /// As the system says.
@@ -57,13 +63,18 @@ impl Front {
     pub async fn bind(
         address: SocketAddr,
         gateway: Arc<Gateway>,
-        principal: Principal,
+        mut clients: Clients,
         options: Http,
         body_limit_bytes: usize,
     ) -> std::io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
+        if let Clients::Known(auth) = &mut clients {
+            auth.known_as(format!("http://{}/mcp", listener.local_addr()?));
+        }
         let sessions = Sessions::new(Arc::clone(&gateway), options.sessions, options.session_idle);
-        Ok(Self { listener, shared: Arc::new(Shared { gateway, sessions, principal, body_limit_bytes, options }) })
+        let (grants, limiter) = (Arc::default(), Limiter::default());
+        let shared = Shared { gateway, sessions, clients, grants, limiter, body_limit_bytes, options };
+        Ok(Self { listener, shared: Arc::new(shared) })
     }
 
     /// Where it listens.
@@ -85,6 +96,8 @@ impl Front {
         let room = Arc::new(Semaphore::new(CONNECTIONS));
         let mut connections = JoinSet::new();
         let mut sweep = timer::tick(SESSION_SWEEP);
+        let is_guarded = matches!(shared.clients, Clients::Known(_));
+        let mut grant_sweep = timer::tick(GRANT_SWEEP);
         tokio::pin!(stop);
         loop {
             tokio::select! {
@@ -93,6 +106,10 @@ impl Front {
                 () = &mut sweep => {
                     shared.sessions.end_idle();
                     sweep = timer::tick(SESSION_SWEEP);
+                }
+                () = &mut grant_sweep, if is_guarded => {
+                    shared.end_revoked();
+                    grant_sweep = timer::tick(GRANT_SWEEP);
                 }
                 accepted = listener.accept() => match accepted {
                     Ok((stream, _)) => {
@@ -126,6 +143,16 @@ impl Front {
     }
 }
 
+impl Shared {
+    /// Ends what is open by right of a credential that is of no use any more.
+    fn end_revoked(&self) {
+        let may_stay = |caller: &Caller| self.clients.may_stay(caller, self);
+        // A JWT that expires during a session is followed by another one; a token that is revoked by none.
+        self.sessions.end_others(|caller| matches!(caller.credential, Credential::Jwt { .. }) || may_stay(caller));
+        self.grants.end_others(may_stay);
+    }
+}
+
 fn connection(
     stream: TcpStream,
     router: Router,
@@ -144,6 +171,8 @@ fn router(shared: Arc<Shared>) -> Router {
     Router::new()
         .route("/mcp", any(whole))
         .route("/skill/{name}/mcp", any(one_skill))
+        .route(METADATA, get(metadata))
+        .route(&format!("{METADATA}/{{*path}}"), get(metadata))
         .route("/healthz", get(|| async { "ok" }))
         .route("/readyz", get(ready))
         .with_state(shared)
@@ -158,10 +187,17 @@ async fn one_skill(State(shared): State<Arc<Shared>>, Path(name): Path<String>, 
 }
 
 async fn admit(shared: &Arc<Shared>, request: Request, skill: Option<&str>) -> Response<Body> {
-    match access::check(request.headers(), &shared.options) {
-        Ok(()) => endpoint::serve(shared, request, skill).await,
-        Err((status, why)) => endpoint::plain(status, why),
+    if let Err((status, why)) = access::check(request.headers(), &shared.options) {
+        return endpoint::plain(status, why);
     }
+    match door::caller(shared, request.headers(), request.uri()).await {
+        Ok(caller) => endpoint::serve(shared, request, skill, caller).await,
+        Err(refusal) => refusal,
+    }
+}
+
+async fn metadata(State(shared): State<Arc<Shared>>, request: Request) -> Response<Body> {
+    door::metadata(&shared, request.uri().path().strip_prefix(METADATA).unwrap_or_default())
 }
 
 /// Ready once the first list is known.

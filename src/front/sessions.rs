@@ -14,11 +14,11 @@ use tokio::time::Instant;
 
 use super::stream::Stream;
 use crate::{
+    auth::{Caller, Credential},
     gateway::Gateway,
     model::{
         limits::{REPLAY_ENDED_BYTES, STREAMS, UNSOLICITED_BYTES},
         name::SkillName,
-        principal::Principal,
     },
     session::Session,
     wire::outbox::{Kind, Outbox},
@@ -34,6 +34,8 @@ pub(super) struct HttpSession {
     streams: Mutex<BTreeMap<u64, Arc<Stream>>>,
     last_stream: AtomicU64,
     used: Mutex<Instant>,
+    /// Who used it last: the same principal always, but not always by the same right.
+    caller: Mutex<Caller>,
     /// Connections that are open.
     pub(super) n_open: AtomicU64,
 }
@@ -94,6 +96,10 @@ impl HttpSession {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
+    fn caller(&self) -> MutexGuard<'_, Caller> {
+        self.caller.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn is_idle(&self, most: Duration) -> bool {
         self.n_open.load(Ordering::Relaxed) == 0
             && self.used.lock().unwrap_or_else(PoisonError::into_inner).elapsed() >= most
@@ -111,7 +117,7 @@ impl Sessions {
     }
 
     /// Opens a session; `None` where there are too many, none of which is idle.
-    pub(super) fn open(&self, principal: Principal, skill: Option<SkillName>) -> Option<Arc<HttpSession>> {
+    pub(super) fn open(&self, caller: &Caller, skill: Option<SkillName>) -> Option<Arc<HttpSession>> {
         if self.all().len() >= self.most {
             self.end_idle();
         }
@@ -119,8 +125,9 @@ impl Sessions {
         getrandom::fill(&mut random).ok()?;
         let id: Box<str> = HEXLOWER.encode(&random).into();
         let outbox = Arc::new(Outbox::of_kind(Kind::Unsolicited, UNSOLICITED_BYTES));
-        let mut session = Session::new(Arc::clone(&outbox), principal);
+        let mut session = Session::new(Arc::clone(&outbox), caller.principal.clone());
         session.own_skill = skill;
+        session.is_one_of_many = caller.credential != Credential::None;
         let session = Arc::new(session);
         let opened = Arc::new(HttpSession {
             id: id.clone(),
@@ -129,6 +136,7 @@ impl Sessions {
             streams: Mutex::default(),
             last_stream: AtomicU64::new(0),
             used: Mutex::new(Instant::now()),
+            caller: Mutex::new(caller.clone()),
             n_open: AtomicU64::new(0),
         });
         let mut all = self.all();
@@ -141,13 +149,28 @@ impl Sessions {
         Some(opened)
     }
 
-    /// The session that a client names.
-    pub(super) fn find(&self, id: &str) -> Option<Arc<HttpSession>> {
-        let found = self.all().get(id).cloned();
+    /// The session that a client names. That of another principal is none, and so is one from before its principal had the
+    /// roles of now.
+    pub(super) fn find(&self, id: &str, caller: &Caller) -> Option<Arc<HttpSession>> {
+        let found = self.all().get(id).filter(|session| session.session.principal == caller.principal).cloned();
         if let Some(session) = &found {
             session.touch();
+            session.caller().clone_from(caller);
         }
         found
+    }
+
+    /// Ends those that may not stay.
+    pub(super) fn end_others(&self, may_stay: impl Fn(&Caller) -> bool) {
+        let ended: Vec<Box<str>> = self
+            .all()
+            .values()
+            .filter(|session| !may_stay(&session.caller()))
+            .map(|session| session.id.clone())
+            .collect();
+        for id in ended {
+            self.end(&id);
+        }
     }
 
     /// Ends a session; says whether there was one.

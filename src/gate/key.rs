@@ -1,12 +1,15 @@
 //! Keys: proof that a skill was loaded, without any state between requests. A guard against invented calls, not a right:
 //! rights are checked at every call besides.
 
-use data_encoding::BASE32_NOPAD;
+use data_encoding::{BASE32_NOPAD, BASE64URL_NOPAD};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
 use super::map::Pattern;
-use crate::model::{name::SkillName, principal::Principal};
+use crate::model::{
+    name::{SkillName, UpstreamName},
+    principal::Principal,
+};
 
 /// Characters of the digest in a key: 30 bits, enough against guessing a name that was never handed out.
 const DIGEST_CHARS: usize = 6;
@@ -33,17 +36,32 @@ impl Secret {
         let mut sorted: Vec<String> = patterns.iter().map(ToString::to_string).collect();
         sorted.sort();
         let parts = [principal.name.as_str(), skill.as_str()].into_iter().chain(sorted.iter().map(String::as_str));
-        let mut digest = BASE32_NOPAD.encode(&self.mac(parts)).to_ascii_lowercase();
+        let mut digest = BASE32_NOPAD.encode(&self.mac(parts).finalize().into_bytes()).to_ascii_lowercase();
         digest.truncate(DIGEST_CHARS);
         format!("{skill}.{digest}")
     }
 
     /// What only we can make of these parts: 256 bits, as lowercase base 32.
     pub fn tag(&self, parts: &[&str]) -> String {
-        BASE32_NOPAD.encode(&self.mac(parts.iter().copied())).to_ascii_lowercase()
+        BASE32_NOPAD.encode(&self.mac(parts.iter().copied()).finalize().into_bytes()).to_ascii_lowercase()
     }
 
-    fn mac<'a>(&self, parts: impl Iterator<Item = &'a str>) -> [u8; 32] {
+    /// The state of an unfinished request, as a client of `principal` gets it: its upstream knows none of our callers, so
+    /// that it could not tell whose state comes back.
+    pub fn seal(&self, principal: &Principal, upstream: &UpstreamName, state: &str) -> String {
+        let mac = self.mac(sealed_parts(principal, upstream, state));
+        format!("{}.{state}", BASE64URL_NOPAD.encode(&mac.finalize().into_bytes()))
+    }
+
+    /// What was sealed for `principal` and this upstream; `None` where it was for others, or never.
+    pub fn unseal<'s>(&self, principal: &Principal, upstream: &UpstreamName, sealed: &'s str) -> Option<&'s str> {
+        let (digest, state) = sealed.split_once('.')?;
+        let digest = BASE64URL_NOPAD.decode(digest.as_bytes()).ok()?;
+        self.mac(sealed_parts(principal, upstream, state)).verify_slice(&digest).ok()?;
+        Some(state)
+    }
+
+    fn mac<'p>(&self, parts: impl IntoIterator<Item = &'p str>) -> Hmac<Sha256> {
         #[expect(clippy::expect_used, reason = "HMAC takes a secret of any length")]
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes a secret of any length");
         for part in parts {
@@ -51,8 +69,12 @@ impl Secret {
             mac.update(&(part.len() as u64).to_be_bytes());
             mac.update(part.as_bytes());
         }
-        mac.finalize().into_bytes().into()
+        mac
     }
+}
+
+fn sealed_parts<'p>(principal: &'p Principal, upstream: &'p UpstreamName, state: &'p str) -> [&'p str; 4] {
+    ["state of an unfinished request", &principal.name, upstream.as_str(), state]
 }
 
 /// The skill that `key` claims to be for, where it has the shape of a key.
@@ -69,6 +91,20 @@ mod tests {
     fn patterns(prefixes: &[&str]) -> Vec<Pattern> {
         let pattern = |prefix: &&str| Pattern { upstream: None, name: NamePattern::Prefix((*prefix).into()) };
         prefixes.iter().map(pattern).collect()
+    }
+
+    #[test]
+    fn a_sealed_state_is_of_use_to_its_principal_and_upstream_only() {
+        let principal = |name: &str| Principal::new(name, Vec::new());
+        let (secret, shop, mail) = (Secret::new("s"), UpstreamName::new("shop"), UpstreamName::new("mail"));
+        let sealed = secret.seal(&principal("ann"), &shop, "a.b {\"x\":1}");
+        assert_eq!(secret.unseal(&principal("ann"), &shop, &sealed), Some("a.b {\"x\":1}"));
+        assert_eq!(secret.unseal(&principal("bob"), &shop, &sealed), None);
+        assert_eq!(secret.unseal(&principal("ann"), &mail, &sealed), None);
+        assert_eq!(Secret::new("t").unseal(&principal("ann"), &shop, &sealed), None);
+        for forged in ["", "a.b", ".a.b", &sealed.replace("\"x\":1", "\"x\":2"), sealed.trim_end_matches("}")] {
+            assert_eq!(secret.unseal(&principal("ann"), &shop, forged), None, "{forged}");
+        }
     }
 
     #[test]

@@ -22,14 +22,28 @@ pub struct Rule<'a> {
     pub allow: &'a [String],
     /// Patterns of tools denied.
     pub deny: &'a [String],
+    /// Patterns of skills allowed.
+    pub allow_skills: &'a [String],
+    /// Patterns of skills denied.
+    pub deny_skills: &'a [String],
+    /// Patterns of URIs and prompts allowed.
+    pub allow_resources: &'a [String],
+    /// Patterns of URIs and prompts denied.
+    pub deny_resources: &'a [String],
 }
 
 #[derive(Debug, Clone)]
 struct CheckedRule {
     principals: Vec<String>,
     roles: Vec<String>,
+    /// Of tools by name; they hold for whatever else has a name too.
     allow: Vec<ToolPattern>,
     deny: Vec<ToolPattern>,
+    allow_skills: Vec<NamePattern>,
+    deny_skills: Vec<NamePattern>,
+    /// Besides those of tools.
+    allow_resources: Vec<NamePattern>,
+    deny_resources: Vec<NamePattern>,
 }
 
 #[derive(Debug, Clone)]
@@ -40,9 +54,30 @@ struct ToolPattern {
     name: WildMatch,
 }
 
-/// What is known of the tool that a call names.
+/// Of a skill's name, or of a URI, which has colons of its own.
+#[derive(Debug, Clone)]
+struct NamePattern {
+    /// As written.
+    text: String,
+    name: WildMatch,
+}
+
+/// What a caller names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A tool.
+    Tool,
+    /// A resource, a template or a prompt.
+    Resource,
+    /// A task, or a method that we know nothing of.
+    Other,
+}
+
+/// What is known of the tool, or of what is none, that a caller names.
 #[derive(Debug, Clone, Copy)]
 pub struct Standing<'a> {
+    /// What it is.
+    pub kind: Kind,
     /// Its upstream.
     pub upstream: &'a UpstreamName,
     /// Its name as clients see it.
@@ -77,34 +112,73 @@ pub enum Decision {
 impl Policy {
     /// Makes a policy of the config's rules.
     pub fn new<'a>(rules: impl Iterator<Item = Rule<'a>>) -> Self {
-        let patterns = |texts: &[String]| texts.iter().map(|text| ToolPattern::new(text)).collect();
+        let tools = |texts: &[String]| texts.iter().map(|text| ToolPattern::new(text)).collect();
+        let names = |texts: &[String]| texts.iter().map(|text| NamePattern::new(text)).collect();
         let checked = rules.map(|rule| CheckedRule {
             principals: rule.principals.to_vec(),
             roles: rule.roles.to_vec(),
-            allow: patterns(rule.allow),
-            deny: patterns(rule.deny),
+            allow: tools(rule.allow),
+            deny: tools(rule.deny),
+            allow_skills: names(rule.allow_skills),
+            deny_skills: names(rule.deny_skills),
+            allow_resources: names(rule.allow_resources),
+            deny_resources: names(rule.deny_resources),
         });
         Self { rules: checked.collect() }
     }
 
-    /// Whether `principal` may know and use this tool. A denial holds for either of its names, since another upstream can
-    /// make it be exposed under another one; an allowance holds for the exposed name only.
-    pub fn is_visible(&self, principal: &Principal, upstream: &UpstreamName, exposed: &str, original: &str) -> bool {
-        let mut is_limited = false;
-        let mut is_allowed = false;
+    /// Whether `principal` may know and use what is named. A denial holds for either of its names, since another upstream
+    /// can make it be exposed under another one; an allowance holds for the exposed name only.
+    pub fn is_visible(
+        &self,
+        principal: &Principal,
+        kind: Kind,
+        upstream: &UpstreamName,
+        exposed: &str,
+        original: &str,
+    ) -> bool {
+        let is_resource = kind == Kind::Resource;
+        self.judge(principal, |rule| {
+            let own = |patterns: &[NamePattern], name: &str| {
+                is_resource && patterns.iter().any(|pattern| pattern.name.matches(name))
+            };
+            let named =
+                |patterns: &[ToolPattern], name: &str| patterns.iter().any(|pattern| pattern.matches(upstream, name));
+            Verdict {
+                is_denied: [exposed, original]
+                    .iter()
+                    .any(|name| named(&rule.deny, name) || own(&rule.deny_resources, name)),
+                is_limited: !rule.allow.is_empty() || (is_resource && !rule.allow_resources.is_empty()),
+                is_allowed: named(&rule.allow, exposed) || own(&rule.allow_resources, exposed),
+            }
+        })
+    }
+
+    /// Whether `principal` may know and load the skill of this name.
+    pub fn is_skill_visible(&self, principal: &Principal, skill: &str) -> bool {
+        let has = |patterns: &[NamePattern]| patterns.iter().any(|pattern| pattern.name.matches(skill));
+        self.judge(principal, |rule| Verdict {
+            is_denied: has(&rule.deny_skills),
+            is_limited: !rule.allow_skills.is_empty(),
+            is_allowed: has(&rule.allow_skills),
+        })
+    }
+
+    /// A denial of any rule holds; where any rule limits, one must allow.
+    fn judge(&self, principal: &Principal, verdict: impl Fn(&CheckedRule) -> Verdict) -> bool {
+        let (mut is_limited, mut is_allowed) = (false, false);
         for rule in self.rules.iter().filter(|rule| rule.holds_for(principal)) {
-            let is_meant =
-                |pattern: &ToolPattern| pattern.matches(upstream, exposed) || pattern.matches(upstream, original);
-            if rule.deny.iter().any(is_meant) {
+            let verdict = verdict(rule);
+            if verdict.is_denied {
                 return false;
             }
-            is_limited |= !rule.allow.is_empty();
-            is_allowed |= rule.allow.iter().any(|pattern| pattern.matches(upstream, exposed));
+            is_limited |= verdict.is_limited;
+            is_allowed |= verdict.is_allowed;
         }
         is_allowed || !is_limited
     }
 
-    /// Patterns, as written, that match none of `tools`: upstream, exposed name, own name.
+    /// Patterns of tools, as written, that match none of `tools`: upstream, exposed name, own name.
     pub fn dead_patterns(&self, tools: &[(&UpstreamName, &str, &str)]) -> Vec<&str> {
         let matches_any = |pattern: &&ToolPattern| {
             tools.iter().any(|(upstream, exposed, original)| {
@@ -115,11 +189,18 @@ impl Policy {
         patterns.filter(|pattern| !matches_any(pattern)).map(|pattern| pattern.text.as_str()).collect()
     }
 
+    /// Patterns of skills, as written, that match none of these names.
+    pub fn dead_skill_patterns(&self, skills: &[&str]) -> Vec<&str> {
+        let matches_any = |pattern: &&NamePattern| skills.iter().any(|skill| pattern.name.matches(skill));
+        let patterns = self.rules.iter().flat_map(|rule| rule.allow_skills.iter().chain(&rule.deny_skills));
+        patterns.filter(|pattern| !matches_any(pattern)).map(|pattern| pattern.text.as_str()).collect()
+    }
+
     /// The gate: whether `principal` may call the tool of this standing; `None` is a tool that does not exist.
     pub fn decide(&self, principal: &Principal, standing: Option<&Standing<'_>>) -> Decision {
         match standing {
             None => Decision::NotFound,
-            Some(tool) if !self.is_visible(principal, tool.upstream, tool.exposed, tool.original) => {
+            Some(tool) if !self.is_visible(principal, tool.kind, tool.upstream, tool.exposed, tool.original) => {
                 Decision::Forbidden
             }
             Some(tool) if tool.is_quarantined => Decision::Quarantined,
@@ -128,6 +209,14 @@ impl Policy {
             Some(_) => Decision::Allow,
         }
     }
+}
+
+/// What one rule says.
+struct Verdict {
+    is_denied: bool,
+    /// Whether only what some rule allows may be used.
+    is_limited: bool,
+    is_allowed: bool,
 }
 
 impl CheckedRule {
@@ -147,6 +236,12 @@ impl ToolPattern {
 
     fn matches(&self, upstream: &UpstreamName, exposed: &str) -> bool {
         self.upstream.as_ref().is_none_or(|wanted| wanted == upstream.as_str()) && self.name.matches(exposed)
+    }
+}
+
+impl NamePattern {
+    fn new(text: &str) -> Self {
+        Self { text: text.to_owned(), name: WildMatch::new(text) }
     }
 }
 
@@ -190,7 +285,11 @@ mod tests {
             (&ann, "shop", "admin_get", false),
             (&ann, "other", "admin_get", true),
         ] {
-            assert_eq!(policy().is_visible(who, &UpstreamName::new(upstream), tool, tool), is_visible, "{who} {tool}");
+            assert_eq!(
+                policy().is_visible(who, Kind::Tool, &UpstreamName::new(upstream), tool, tool),
+                is_visible,
+                "{who} {tool}"
+            );
         }
     }
 
@@ -200,8 +299,52 @@ mod tests {
         let denying = Policy::new([Rule { deny: &deny, ..Rule::default() }].into_iter());
         let allowing = Policy::new([Rule { allow: &allow, ..Rule::default() }].into_iter());
         let (bob, beta) = (principal("bob", &[]), UpstreamName::new("beta"));
-        assert!(!denying.is_visible(&bob, &beta, "beta_delete", "delete"));
-        assert!(!allowing.is_visible(&bob, &beta, "beta_delete", "delete"));
+        assert!(!denying.is_visible(&bob, Kind::Tool, &beta, "beta_delete", "delete"));
+        assert!(!allowing.is_visible(&bob, Kind::Tool, &beta, "beta_delete", "delete"));
+    }
+
+    #[test]
+    fn skills_and_resources_have_patterns_of_their_own() {
+        let (viewers, tools) = (texts(&["viewer"]), texts(&["*_list", "notes_help"]));
+        let (skills, no_skills) = (texts(&["shop-*"]), texts(&["shop-admin"]));
+        let (uris, no_uris) = (texts(&["notes://*"]), texts(&["notes://hr/*"]));
+        let policy = Policy::new(
+            [
+                Rule { deny_skills: &no_skills, deny_resources: &no_uris, ..Rule::default() },
+                Rule {
+                    roles: &viewers,
+                    allow: &tools,
+                    allow_skills: &skills,
+                    allow_resources: &uris,
+                    ..Rule::default()
+                },
+            ]
+            .into_iter(),
+        );
+        let (viewer, bob, mail) = (principal("v", &["viewer"]), principal("bob", &[]), UpstreamName::new("mail"));
+        for (who, skill, is_visible) in [
+            (&viewer, "shop-orders", true),
+            (&viewer, "shop-admin", false),
+            (&viewer, "mail", false),
+            (&bob, "mail", true),
+            (&bob, "shop-admin", false),
+        ] {
+            assert_eq!(policy.is_skill_visible(who, skill), is_visible, "{who} {skill}");
+        }
+        for (who, kind, name, original, is_visible) in [
+            (&viewer, Kind::Resource, "notes://1", "notes://1", true),
+            (&viewer, Kind::Resource, "notes_help", "notes_help", true),
+            (&viewer, Kind::Resource, "file:///1", "file:///1", false),
+            (&viewer, Kind::Resource, "x-mail+notes://hr/1", "notes://hr/1", false),
+            (&viewer, Kind::Tool, "notes://1", "notes://1", false),
+            (&viewer, Kind::Other, "notes://1", "notes://1", false),
+            (&bob, Kind::Resource, "file:///1", "file:///1", true),
+            (&bob, Kind::Resource, "notes://hr/1", "notes://hr/1", false),
+            (&bob, Kind::Tool, "notes://hr/1", "notes://hr/1", true),
+        ] {
+            assert_eq!(policy.is_visible(who, kind, &mail, name, original), is_visible, "{who} {kind:?} {name}");
+        }
+        assert_eq!(policy.dead_skill_patterns(&["shop-orders"]), ["shop-admin"]);
     }
 
     proptest! {
@@ -210,6 +353,7 @@ mod tests {
             let who = principal("x", if viewer { &["viewer"] } else { &[] });
             let upstream = UpstreamName::new("shop");
             let standing = Standing {
+                kind: Kind::Tool,
                 upstream: &upstream,
                 exposed: &name,
                 original: &name,

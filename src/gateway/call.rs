@@ -18,7 +18,6 @@ use crate::{
         name::SkillName,
         tool::Effect,
     },
-    session::Session,
     upstream::{Link, Phase},
     wire::{
         envelope::json_text,
@@ -55,7 +54,7 @@ impl Gateway {
         if meta::NAMES.contains(&&*name) {
             return meta::call(self, request, &name);
         }
-        let open = open_to(request.session, request.era, None);
+        let open = open_to(request, None);
         // Arguments are looked into only where something in them is wanted.
         let is_wanted = request.snapshot.config.intent == Intent::Required || self.audit.get().is_some();
         let own = is_wanted.then(|| Params::read(request.params.raw("arguments"))).flatten();
@@ -144,8 +143,11 @@ impl Gateway {
         let principal = &request.session.principal;
         let position = snapshot.registry.position(call.tool);
         let openers = position.map(|position| snapshot.openers(position)).unwrap_or_default();
-        // A hidden skill is for the user to name.
-        let is_shown = |name: &&SkillName| snapshot.skills.get(*name).is_some_and(|skill| !skill.is_hidden);
+        // A hidden skill is for the user to name, and one that a rule keeps from the caller for nobody.
+        let is_shown = |name: &&SkillName| {
+            let skill = snapshot.skills.get(*name).filter(|skill| !skill.is_hidden);
+            skill.is_some_and(|skill| snapshot.policy.is_skill_visible(principal, skill.name.as_str()))
+        };
         let opener = openers.iter().find(is_shown);
         let is_unknown = matches!(decision, Decision::NotFound | Decision::Forbidden);
         let close = if is_unknown {
@@ -231,15 +233,16 @@ pub(super) fn down_reason(link: &Link) -> Option<String> {
 
 /// What the endpoint, a legacy session and a key open. A modern list never depends on earlier calls, and neither does what
 /// a plain name may do.
-pub(super) fn open_to(session: &Session, era: Era, of_key: Option<&SkillName>) -> Arc<OpenSkills> {
-    let mut open = match era {
+pub(super) fn open_to(request: &Request<'_>, of_key: Option<&SkillName>) -> Arc<OpenSkills> {
+    let session = request.session;
+    let mut open = match request.era {
         Era::Legacy => session.state().open_skills(),
         Era::Modern => Arc::default(),
     };
     for skill in session.own_skill.iter().chain(of_key) {
         Arc::make_mut(&mut open).push(skill.clone());
     }
-    open
+    request.snapshot.still_open(open, &session.principal)
 }
 
 /// `tool_call_read` calls nothing that may change something.

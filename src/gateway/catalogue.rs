@@ -91,7 +91,8 @@ impl Level {
 /// Makes the texts for what `principal` may see.
 pub(super) fn texts(snapshot: &Snapshot, principal: &Principal) -> Texts {
     let skills = shown(snapshot, principal);
-    let core = snapshot.core.as_ref().and_then(|name| snapshot.skills.get(name)).map(core_text);
+    let is_known = |skill: &&CatalogSkill| snapshot.policy.is_skill_visible(principal, skill.name.as_str());
+    let core = snapshot.core.as_ref().and_then(|name| snapshot.skills.get(name)).filter(is_known).map(core_text);
     let budget = snapshot.config.catalog_budget_tokens;
 
     let mut load_description = LOAD.to_owned();

@@ -18,9 +18,9 @@ use super::{
 };
 use crate::{
     audit::Audit,
-    catalog::{CatalogSkill, Snapshot, SnapshotStore},
+    catalog::{SkillFor, Snapshot, SnapshotStore},
     gate::key::Secret,
-    model::{name::SkillName, principal::Principal, sent::SentAs, trust::LoadRule},
+    model::{name::SkillName, principal::Principal, sent::SentAs},
     session::Session,
     upstream::Pool,
     wire::{
@@ -68,6 +68,15 @@ pub(super) struct Request<'a> {
     pub(super) n_rounds: usize,
     /// What an answer of ours counts as, if as anything.
     pub(super) sent_as: Cell<Option<SentAs>>,
+}
+
+/// Why a skill is not served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoSkill {
+    /// The caller may not use it.
+    Forbidden,
+    /// There is none, or it must look so.
+    Unknown,
 }
 
 /// What happened to a request before.
@@ -204,15 +213,17 @@ impl Gateway {
     }
 
     /// The skill of this name, where `principal` may know it.
-    pub fn skill(&self, name: &str, principal: &Principal) -> Option<SkillName> {
+    ///
+    /// # Errors
+    /// What is to be said instead.
+    pub fn skill(&self, name: &str, principal: &Principal) -> Result<SkillName, NoSkill> {
         let snapshot = self.store.load();
-        // Nobody could be asked before the first request.
-        let is_known = |skill: &&CatalogSkill| {
-            snapshot.knows_skill(skill, principal)
-                && skill.rule.load == LoadRule::Allow
-                && !snapshot.withheld_skills.contains_key(&skill.name)
-        };
-        snapshot.skills.get(name).filter(is_known).map(|skill| skill.name.clone())
+        match snapshot.skill_for(name, principal) {
+            // Nobody could be asked before the first request.
+            SkillFor::Known(skill) if snapshot.is_free(skill) => Ok(skill.name.clone()),
+            SkillFor::Forbidden => Err(NoSkill::Forbidden),
+            SkillFor::Known(_) | SkillFor::Unknown => Err(NoSkill::Unknown),
+        }
     }
 
     /// Waits until no relayed call is open, at most `most`.
@@ -417,7 +428,8 @@ pub(super) fn listed_tools(session: &Session, snapshot: &Snapshot, era: Era) -> 
         Era::Legacy => session.state().listed_tools(snapshot, session, Instant::now()),
         Era::Modern => {
             let all = 0..snapshot.registry.tools().len();
-            let open = session.own_skill.iter().cloned().collect();
+            let own = Arc::new(session.own_skill.iter().cloned().collect());
+            let open = snapshot.still_open(own, &session.principal);
             let is_listed = |position: &usize| {
                 snapshot.is_open(*position, &open) && snapshot.is_shown(*position, &session.principal)
             };

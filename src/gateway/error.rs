@@ -132,6 +132,12 @@ pub(super) fn refusal(decision: Decision, refused: &Refused<'_>) -> ToolError {
     }
 }
 
+/// The answer to whoever names a skill that a rule keeps from them.
+pub(super) fn forbidden_skill(tool: &str, skill: &str) -> ToolError {
+    let message = format!("You have no right to use the skill `{}`.", cut(skill, 100));
+    ToolError::new("forbidden", tool, message, "Do without it, and tell the user that a right is missing.")
+}
+
 fn inactive(refused: &Refused<'_>) -> ToolError {
     let tool = refused.tool;
     let message = if refused.has_stale_key {
@@ -153,8 +159,6 @@ fn inactive(refused: &Refused<'_>) -> ToolError {
 pub(super) struct Denied<'a> {
     /// Name, URI or method, as the client wrote it.
     pub(super) what: &'a str,
-    /// Whether what is forbidden is answered as unknown.
-    pub(super) is_concealing: bool,
     /// Skills that open tools of its upstream.
     pub(super) skills: Vec<&'a str>,
     /// Why its upstream is down.
@@ -162,11 +166,11 @@ pub(super) struct Denied<'a> {
 }
 
 impl Denied<'_> {
-    /// Code, message and data of the error.
+    /// Code, message and data of the error. What must look as if it were not there is answered as if it were not.
     pub(super) fn error(&self, decision: Decision, era: Era) -> (i64, String, Value) {
         let what = cut(self.what, 200);
         match decision {
-            Decision::Forbidden if !self.is_concealing => {
+            Decision::Forbidden => {
                 (INVALID_PARAMS, format!("you have no right to use `{what}`"), json!({"code": "forbidden"}))
             }
             Decision::Inactive => {
@@ -180,7 +184,7 @@ impl Denied<'_> {
                 let reason = cut(reason, REASON_CHARS);
                 (INTERNAL_ERROR, format!("`{what}` cannot be had now: {reason}"), json!({"code": "unavailable"}))
             }
-            Decision::NotFound | Decision::Forbidden | Decision::Quarantined | Decision::Allow => {
+            Decision::NotFound | Decision::Quarantined | Decision::Allow => {
                 let code = if era == Era::Modern { INVALID_PARAMS } else { RESOURCE_NOT_FOUND };
                 (code, "resource not found".into(), json!({"uri": what}))
             }

@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{dispatch::Gateway, inputs::Unfinished};
 use crate::{
-    model::name::SkillName,
+    model::name::{SkillName, UpstreamName},
     session::Session,
     wire::{
         envelope::{Envelope, as_text, error_line, json_text},
@@ -39,6 +39,8 @@ pub(super) struct Finishing {
     pub(super) shows_use_of: Vec<SkillName>,
     /// Who asks.
     pub(super) session: Arc<Session>,
+    /// Whose state an unfinished answer holds, where several principals come by the same way.
+    pub(super) seals_for: Option<UpstreamName>,
     /// What is asked anew with a legacy client's input, where a modern upstream wants any.
     pub(super) unfinished: Option<Unfinished>,
 }
@@ -88,6 +90,7 @@ impl Finishing {
             || self.from != self.to
             || self.may_be_task
             || !self.shows_use_of.is_empty()
+            || self.seals_for.is_some()
             || self.renamed.is_some()
             || self.gateway.has_shared_uris();
         is_needed.then(|| Finish(Box::new(move |line| self.apply(line))))
@@ -152,6 +155,13 @@ impl Finishing {
         };
         if !self.shows_use_of.is_empty() && has_succeeded() {
             self.gateway.experience.succeeded(&self.session.principal, &self.shows_use_of);
+        }
+        if let Some(upstream) = &self.seals_for
+            && let Some(given) = member(all, "requestState")
+            && let Some(state) = as_text(given.value)
+        {
+            let sealed = self.gateway.secret.seal(&self.session.principal, upstream, &state);
+            edits.replace(given.value, json_text(&sealed));
         }
         self.change_uris(all, edits);
     }

@@ -28,7 +28,7 @@ mod tasks;
 mod upward;
 
 pub use catalogue::{CatalogueParts, catalogue_parts};
-pub use dispatch::{Gateway, needs_upstreams};
+pub use dispatch::{Gateway, NoSkill, needs_upstreams};
 pub use index::{INDEX_MARKERS, MiniIndex, mini_index};
 pub use meta::NAMES as META_TOOLS;
 pub use signature::signature;

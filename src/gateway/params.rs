@@ -34,6 +34,8 @@ pub(super) struct Rewrite<'a> {
     pub(super) capabilities: Option<&'a str>,
     /// The log messages that a legacy client wants, for a modern upstream.
     pub(super) log_level: Option<&'a str>,
+    /// The state of an unfinished request as its upstream wrote it, as JSON, where the client has it in another form.
+    pub(super) state: Option<&'a str>,
 }
 
 impl<'a> Params<'a> {
@@ -48,7 +50,7 @@ impl<'a> Params<'a> {
     /// Whether two readers could understand these params differently: the gate must not decide on one name while the
     /// upstream calls another, nor map one token while the upstream uses another.
     pub(super) fn is_ambiguous(&self) -> bool {
-        is_ambiguous(&self.members, &["name", "arguments", "_meta", "uri", "ref", "taskId"])
+        is_ambiguous(&self.members, &["name", "arguments", "_meta", "uri", "ref", "taskId", "requestState"])
             || is_ambiguous(&self.meta, &["progressToken"])
     }
 
@@ -103,6 +105,9 @@ impl<'a> Params<'a> {
         }
         if let Some(token) = self.token() {
             edits.replace(token, id.to_owned());
+        }
+        if let Some((given, own)) = self.raw("requestState").zip(rewrite.state) {
+            edits.replace(given, own.to_owned());
         }
         match (rewrite.from_modern, rewrite.to_modern) {
             (true, false) => {
@@ -171,6 +176,7 @@ mod tests {
         to_modern: false,
         capabilities: None,
         log_level: None,
+        state: None,
     };
 
     #[test]

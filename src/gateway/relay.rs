@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     config::BeyondTools,
-    gate::policy::{Decision, Standing},
+    gate::policy::{Decision, Kind, Standing},
     model::{
         limits::{CACHE_MS, CONNECT_WAIT, RESTART_WAIT},
         name::SkillName,
@@ -102,14 +102,16 @@ impl Gateway {
             });
         }
         let table = self.table(offering);
+        let kind = if offering == Offering::Tasks { Kind::Other } else { Kind::Resource };
         let is_allowed = |upstream: usize, exposed: &str, original: &str| {
-            !matches!(self.may_use(request, upstream, exposed, original), Decision::Forbidden | Decision::Inactive)
+            let decision = self.may_use(request, kind, upstream, exposed, original);
+            !matches!(decision, Decision::Forbidden | Decision::Inactive)
         };
         if request.era == Era::Legacy && matches!(offering, Offering::Resources | Offering::Skills) {
             let known = self.lists.resources(&request.snapshot, &request.session.principal);
             request.session.state().known_resources = Some(known);
         }
-        let is_own = |id: &str| !self.tasks.is_of_another(id, &request.session.principal);
+        let is_own = |id: &str| self.tasks.is_for(id, request.session);
         let mut listed = self.own_entries(request, offering);
         for entry in &table.entries {
             if is_allowed(entry.upstream, &entry.exposed, &entry.original)
@@ -138,14 +140,11 @@ impl Gateway {
         let has_skills =
             |found: &Found| self.pool.link(found.upstream).is_some_and(|link| link.offers(Offering::Skills));
         match self.find_uri(&uri).filter(|found| !is_of_skills || has_skills(found)) {
-            None if is_of_skills => {
-                request.refuse_with(INVALID_PARAMS, "there is no such skill or folder", Some(&json!({"uri": uri})));
-            }
             Some(found) => {
                 let value = json_text(&found.original);
                 self.about(request, method, Target { member: "uri", value, exposed: uri.into_owned(), found });
             }
-            None => not_there(request, &uri),
+            None => unknown(request, method, &uri),
         }
     }
 
@@ -157,7 +156,7 @@ impl Gateway {
             return;
         }
         let Some(found) = self.find_prompt(&name) else {
-            return request.refuse(INVALID_PARAMS, &format!("unknown prompt: {name}"));
+            return unknown(request, method, &name);
         };
         let value = json_text(&found.original);
         self.about(request, method, Target { member: "name", value, exposed: name.into_owned(), found });
@@ -189,10 +188,11 @@ impl Gateway {
         let exposed = as_text(named).unwrap_or_default().into_owned();
         let found = if key == "name" { self.find_prompt(&exposed) } else { self.find_uri(&exposed) };
         let Some(found) = found else {
-            return request.refuse(INVALID_PARAMS, &format!("unknown reference: {exposed}"));
+            return unknown(request, "completion/complete", &exposed);
         };
         let completes = |link: Arc<Link>| link.capabilities().said.get("completions").is_some();
-        if !self.pool.link(found.upstream).is_some_and(completes) {
+        let may_use = self.may_use(request, Kind::Resource, found.upstream, &exposed, &found.original);
+        if may_use != Decision::Forbidden && !self.pool.link(found.upstream).is_some_and(completes) {
             return request.answer(json!({"completion": {"values": [], "total": 0, "hasMore": false}}));
         }
         let mut edits = Edits::new(reference);
@@ -207,17 +207,13 @@ impl Gateway {
         let Some(id) = request.params.text_of("taskId") else {
             return request.refuse(INVALID_PARAMS, "`taskId` must be a text");
         };
-        let principal = &request.session.principal;
         let links = self.pool.links();
         let mut having = links.iter().filter(|link| link.has_tasks());
         let only = having.next().filter(|_| having.next().is_none()).map(|link| link.index());
-        let known = self.tasks.upstream(&id, principal);
-        let Some(upstream) = known.or(only.filter(|_| !self.tasks.is_of_another(&id, principal))) else {
+        let known = self.tasks.upstream(&id, &request.session.principal);
+        let Some(upstream) = known.or(only.filter(|_| self.tasks.is_for(&id, request.session))) else {
             let has_any = links.iter().any(|link| link.has_tasks());
-            return match has_any {
-                true => request.refuse(INVALID_PARAMS, &format!("unknown task: {id}")),
-                false => no_method(request, method),
-            };
+            return if has_any { unknown(request, method, &id) } else { no_method(request, method) };
         };
         let found = Found { upstream, original: id.clone().into_owned() };
         self.about(
@@ -271,9 +267,17 @@ impl Gateway {
     fn about(self: &Arc<Self>, request: &Request<'_>, method: &str, target: Target<'_>) {
         let Target { member, value, exposed, found } = target;
         let Some(link) = self.pool.link(found.upstream) else { return gone(request) };
-        let decision = self.may_use(request, found.upstream, &exposed, &found.original);
+        let kind = match member {
+            "uri" | "name" | "ref" => Kind::Resource,
+            _ => Kind::Other,
+        };
+        let decision = self.may_use(request, kind, found.upstream, &exposed, &found.original);
         if decision == Decision::Unavailable && !request.is_last_try() && link.is_available() {
             return self.later(request, async move { drop(link.wait_ready(RESTART_WAIT).await) });
+        }
+        let is_concealed = decision == Decision::Forbidden && request.snapshot.config.is_concealing;
+        if is_concealed || decision == Decision::NotFound {
+            return unknown(request, method, &exposed);
         }
         if decision != Decision::Allow {
             return self.deny(request, decision, &link, &exposed);
@@ -324,9 +328,17 @@ impl Gateway {
 
     /// Whether the caller may use something of an upstream that is no tool: the same decision as for tools. Patterns of
     /// rules are held against the name or URI.
-    pub(super) fn may_use(&self, request: &Request<'_>, upstream: usize, exposed: &str, original: &str) -> Decision {
+    pub(super) fn may_use(
+        &self,
+        request: &Request<'_>,
+        kind: Kind,
+        upstream: usize,
+        exposed: &str,
+        original: &str,
+    ) -> Decision {
         let Some(link) = self.pool.link(upstream) else { return Decision::NotFound };
         let standing = Standing {
+            kind,
             upstream: link.name(),
             exposed,
             original,
@@ -340,7 +352,7 @@ impl Gateway {
 
     /// Whether a tool of the upstream is open to the caller.
     fn is_any_open(&self, request: &Request<'_>, upstream: usize) -> bool {
-        let open = super::call::open_to(request.session, request.era, None);
+        let open = super::call::open_to(request, None);
         let tools = request.snapshot.registry.tools().iter().enumerate();
         let mut own = tools.filter(|(_, tool)| tool.upstream_index == upstream);
         own.any(|(position, _)| request.snapshot.is_open(position, &open))
@@ -349,13 +361,10 @@ impl Gateway {
     fn deny(&self, request: &Request<'_>, decision: Decision, link: &Link, what: &str) {
         let tools = request.snapshot.registry.tools().iter().enumerate();
         let own = tools.filter(|(_, tool)| tool.upstream == *link.name());
-        let skills = own.flat_map(|(position, _)| request.snapshot.openers(position)).map(|skill| skill.as_str());
-        let denied = Denied {
-            what,
-            is_concealing: request.snapshot.config.is_concealing,
-            skills: distinct(skills),
-            reason: down_reason(link),
-        };
+        let openers = own.flat_map(|(position, _)| request.snapshot.openers(position));
+        let (policy, principal) = (&request.snapshot.policy, &request.session.principal);
+        let skills = openers.map(SkillName::as_str).filter(|skill| policy.is_skill_visible(principal, skill));
+        let denied = Denied { what, skills: distinct(skills), reason: down_reason(link) };
         self.record_denial(request, what, &format!("{decision:?}").to_lowercase());
         let (code, message, data) = denied.error(decision, request.era);
         request.refuse_with(code, &message, Some(&data));
@@ -389,6 +398,11 @@ impl Gateway {
             watcher,
         } = outgoing;
         let from = link.era();
+        let Some(state) = self.own_state(request, link) else {
+            request.refuse(INVALID_PARAMS, "`requestState` is none that this client was given");
+            return Ok(());
+        };
+        let rewrite = Rewrite { state: state.as_deref(), ..rewrite };
         let rewrite = Rewrite { from_modern: request.era == Era::Modern, to_modern: from == Era::Modern, ..rewrite };
         let is_cached = method == "resources/read";
         let is_bridged = request.era == Era::Legacy && from == Era::Modern;
@@ -416,6 +430,8 @@ impl Gateway {
             renamed,
             expected,
             shows_use_of,
+            seals_for: (request.session.is_one_of_many && from == Era::Modern && request.era == Era::Modern)
+                .then(|| link.name().clone()),
             session: Arc::clone(request.session),
             unfinished,
         };
@@ -433,11 +449,28 @@ impl Gateway {
             finish: finishing.into_finish(),
             watcher,
             sent: (method == "tools/call").then(|| Arc::clone(&request.session.sent)),
+            held: request.to.held(),
             idle,
             expires: now + idle,
             ends: now + link.config().call_total,
         };
         peer.relay(relay, |id| request_line(id, method, &request.params.rewritten(rewrite, id)))
+    }
+}
+
+impl Gateway {
+    /// The state with which a request goes on, as its upstream wrote it and as JSON, where clients have it sealed: an
+    /// upstream knows none of our callers, so one could go on where another stopped. `None` where it is not the caller's.
+    fn own_state(&self, request: &Request<'_>, link: &Link) -> Option<Option<String>> {
+        let session = request.session;
+        // A legacy client is given no state; what stands there then is what we put there.
+        let is_ours = request.era == Era::Legacy && request.n_rounds > 0;
+        let Some(given) = request.params.raw("requestState").filter(|_| session.is_one_of_many && !is_ours) else {
+            return Some(None);
+        };
+        let sealed = as_text(given)?;
+        let state = self.secret.unseal(&session.principal, link.name(), &sealed)?;
+        Some(Some(json_text(state)))
     }
 }
 
@@ -450,6 +483,30 @@ fn asks_back(capabilities: &str) -> bool {
 /// What was found is of a server that a new config does not have.
 fn gone(request: &Request<'_>) {
     request.refuse(INVALID_PARAMS, "its server is not in the config any more");
+}
+
+/// Nothing of this name is there, or the caller must not know that it is.
+fn unknown(request: &Request<'_>, method: &str, what: &str) {
+    match method {
+        "prompts/get" => request.refuse(INVALID_PARAMS, &format!("unknown prompt: {what}")),
+        "completion/complete" => request.refuse(INVALID_PARAMS, &format!("unknown reference: {what}")),
+        "tasks/get" | "tasks/cancel" | "tasks/result" | "tasks/update" => {
+            request.refuse(INVALID_PARAMS, &format!("unknown task: {what}"));
+        }
+        "skills/get" | "resources/directory/read" => {
+            let data = json!({"uri": what});
+            request.refuse_with(INVALID_PARAMS, "there is no such skill or folder", Some(&data));
+        }
+        "resources/read" | "resources/subscribe" | "resources/unsubscribe" => not_there(request, what),
+        _ => no_method(request, method),
+    }
+}
+
+/// The caller may know that it is there and that they may not use it.
+pub(super) fn forbidden(request: &Request<'_>, what: &str) {
+    let denied = Denied { what, skills: Vec::new(), reason: None };
+    let (code, message, data) = denied.error(Decision::Forbidden, request.era);
+    request.refuse_with(code, &message, Some(&data));
 }
 
 /// No upstream has a resource of this URI.

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use super::dispatch::{Gateway, Request};
 use crate::{
-    catalog::{CatalogSkill, Snapshot},
-    model::{limits::CACHE_MS, principal::Principal, trust::LoadRule},
+    catalog::{SkillFor, Snapshot},
+    model::{limits::CACHE_MS, principal::Principal},
     skill::{SKILL_FILE, Skill},
     upstream::Offering,
     wire::era::{Era, INVALID_PARAMS},
@@ -25,18 +25,11 @@ pub(super) const EXTENSION: &str = "io.modelcontextprotocol/skills";
 /// What every skill's URI starts with.
 const SCHEME: &str = "skill://";
 
-/// A skill of ours and the path below its folder that a URI names.
-fn named<'a>(snapshot: &'a Snapshot, request: &Request<'_>, uri: &str) -> Option<(&'a Skill, String)> {
+/// What the caller is to be told of the skill that a URI names, and the path below its folder.
+fn named<'a>(snapshot: &'a Snapshot, principal: &Principal, uri: &str) -> Option<(SkillFor<'a>, String)> {
     let rest = uri.strip_prefix(SCHEME)?;
     let (name, path) = rest.split_once('/').unwrap_or((rest, ""));
-    let found = snapshot.skills.get(name).filter(|skill| is_free(snapshot, skill))?;
-    let skill = found.on_disk.as_ref().filter(|skill| skill.is_servable())?;
-    snapshot.knows_skill(found, &request.session.principal).then(|| (skill, path.trim_end_matches('/').to_owned()))
-}
-
-/// Whether a skill may be given without a question.
-fn is_free(snapshot: &Snapshot, skill: &CatalogSkill) -> bool {
-    skill.rule.load == LoadRule::Allow && !snapshot.withheld_skills.contains_key(&skill.name)
+    Some((snapshot.skill_for(name, principal), path.trim_end_matches('/').to_owned()))
 }
 
 /// The URI of a skill's folder.
@@ -49,7 +42,17 @@ impl Gateway {
     pub(super) fn answer_own_skill(self: &Arc<Self>, request: &Request<'_>, method: &str) -> bool {
         let Some(uri) = request.params.text_of("uri") else { return false };
         let snapshot = Arc::clone(&request.snapshot);
-        let Some((skill, path)) = named(&snapshot, request, &uri) else { return false };
+        let Some((found, path)) = named(&snapshot, &request.session.principal, &uri) else { return false };
+        let skill = match found {
+            SkillFor::Known(skill) => Some(skill).filter(|skill| snapshot.is_free(skill)),
+            SkillFor::Forbidden => {
+                super::relay::forbidden(request, &uri);
+                return true;
+            }
+            SkillFor::Unknown => None,
+        };
+        let on_disk = skill.and_then(|skill| skill.on_disk.as_ref());
+        let Some(skill) = on_disk.filter(|skill| skill.is_servable()) else { return false };
         if !request.has_waited() {
             // Files are read away from the thread that serves everybody.
             let skill = skill.clone();
@@ -91,9 +94,8 @@ impl Gateway {
 
 /// The skills that `principal` sees as resources.
 fn servable<'a>(snapshot: &'a Snapshot, principal: &Principal) -> impl Iterator<Item = &'a Skill> {
-    let is_known =
-        |skill: &&CatalogSkill| !skill.is_hidden && is_free(snapshot, skill) && snapshot.knows_skill(skill, principal);
-    let all = snapshot.skills.values().filter(is_known).filter_map(|skill| skill.on_disk.as_ref());
+    let known = snapshot.skills.values().filter(|skill| !skill.is_hidden && snapshot.knows_skill(skill, principal));
+    let all = known.filter(|skill| snapshot.is_free(skill)).filter_map(|skill| skill.on_disk.as_ref());
     all.filter(|skill| skill.is_servable()).collect::<Vec<_>>().into_iter()
 }
 

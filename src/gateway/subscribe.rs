@@ -9,7 +9,7 @@ use super::{
     relay::not_there,
 };
 use crate::{
-    gate::policy::Decision,
+    gate::policy::{Decision, Kind},
     session::Listener,
     upstream::Offering,
     wire::{
@@ -84,7 +84,10 @@ impl Gateway {
             });
         }
         let Some(found) = self.find_uri(&uri) else { return not_there(request, &uri) };
-        let may_use = self.may_use(request, found.upstream, &uri, &found.original);
+        let may_use = self.may_use(request, Kind::Resource, found.upstream, &uri, &found.original);
+        if may_use == Decision::Forbidden {
+            return self.about_uri(request, method, &[]);
+        }
         if method == "resources/subscribe" {
             if may_use == Decision::Allow {
                 request.session.state().subscribed.insert(uri.as_ref().into());
@@ -112,11 +115,14 @@ impl Gateway {
     /// By the upstream's own URIs.
     fn wanted_of(&self, upstream: usize) -> BTreeSet<String> {
         let mut wanted = BTreeSet::new();
+        let Some(link) = self.pool.link(upstream) else { return wanted };
         for session in self.sessions().into_iter().filter(|session| !self.pool.has_own(upstream, session.id)) {
             let state = session.state();
             let of_listeners = state.listeners.iter().flat_map(|listener| &listener.resources);
             for uri in state.subscribed.iter().chain(of_listeners) {
-                if let Some(found) = self.find_uri(uri).filter(|found| found.upstream == upstream) {
+                if let Some(found) = self.find_uri(uri).filter(|found| found.upstream == upstream)
+                    && self.may_hear(&session, &link, uri, &found.original)
+                {
                     wanted.insert(found.original);
                 }
             }

@@ -5,7 +5,10 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use crate::model::{limits::TASKS, principal::Principal};
+use crate::{
+    model::{limits::TASKS, principal::Principal},
+    session::Session,
+};
 
 /// Task ids, oldest first.
 #[derive(Debug, Default)]
@@ -38,9 +41,10 @@ impl Tasks {
         known.owners.get(id).filter(|(_, owner)| owner == principal).map(|(upstream, _)| *upstream)
     }
 
-    /// Whether it is the task of somebody else.
-    pub(super) fn is_of_another(&self, id: &str, principal: &Principal) -> bool {
+    /// Whether the client of `session` may hear of it: its own, and one of which we know nothing where all clients are one
+    /// principal.
+    pub(super) fn is_for(&self, id: &str, session: &Session) -> bool {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.owners.get(id).is_some_and(|(_, owner)| owner != principal)
+        known.owners.get(id).map_or(!session.is_one_of_many, |(_, owner)| *owner == session.principal)
     }
 }

@@ -9,6 +9,7 @@ use tracing::debug;
 
 use super::{dispatch::Gateway, error::answer_failure, recorded::outcome_of};
 use crate::{
+    gate::policy::Kind,
     session::{LogLevel, Session},
     upstream::{Clients, Failure, Link, Message, Offering},
     wire::{
@@ -133,7 +134,8 @@ impl Gateway {
             }
             0 => {
                 let mut able = self.sessions().into_iter().filter(|session| can(session, method));
-                let only = able.next().filter(|_| able.next().is_none())?;
+                // It may be about somebody who has just gone.
+                let only = able.next().filter(|only| able.next().is_none() && !only.is_one_of_many)?;
                 let to = Arc::clone(only.outbox());
                 Some((only, to))
             }
@@ -239,6 +241,9 @@ impl Gateway {
             None => !self.pool.has_own(upstream, session.id),
         };
         for session in self.sessions().into_iter().filter(is_meant) {
+            if !self.may_hear(&session, link, &exposed, &original) {
+                continue;
+            }
             let state = session.state();
             if state.subscribed.contains(exposed.as_str()) {
                 session.outbox().put(line(None));
@@ -247,6 +252,12 @@ impl Gateway {
                 listener.to.put(line(Some(&listener.id)));
             }
         }
+    }
+
+    /// Whether rules let the client of `session` know this resource: they may have changed since it asked to hear of it.
+    pub(super) fn may_hear(&self, session: &Session, link: &Link, exposed: &str, original: &str) -> bool {
+        let snapshot = self.store.load();
+        snapshot.policy.is_visible(&session.principal, Kind::Resource, link.name(), exposed, original)
     }
 
     /// An upstream takes back what it asked.
@@ -324,6 +335,7 @@ fn pass_question(link: &Link, session: &Session, to: &Outbox, message: &Message<
         finish: None,
         watcher: None,
         sent: None,
+        held: None,
         // It waits for a person.
         idle: most,
         expires: now + most,

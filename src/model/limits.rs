@@ -65,6 +65,33 @@ pub const BODY_WAIT: Duration = Duration::from_secs(120);
 /// Pause after a connection could not be accepted.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
+/// Characters of a caller's name: mail addresses have up to 254.
+pub const PRINCIPAL_CHARS: usize = 256;
+/// Bytes of a bearer token. A JWT with the groups of a large directory has some 8 KiB; more fits into no header elsewhere.
+pub const BEARER_BYTES: usize = 16 << 10;
+/// Clocks of an issuer and of this machine may differ by this much.
+pub const JWT_LEEWAY: Duration = Duration::from_secs(30);
+/// Keys of an issuer are fetched anew after this long, so that one that it withdrew is soon refused.
+pub const JWKS_FRESH: Duration = Duration::from_secs(10 * 60);
+/// Keys are used for this long where newer ones cannot be fetched: tokens live an hour, and an issuer that is down gives
+/// out none.
+pub const JWKS_KEPT: Duration = Duration::from_secs(3_600);
+/// Between two fetches, whatever is asked: anybody can send a token with a key that nobody knows.
+pub const JWKS_PAUSE: Duration = Duration::from_secs(5);
+/// Wait for an issuer's metadata, and for its keys.
+pub const JWKS_WAIT: Duration = Duration::from_secs(5);
+/// Bytes of an issuer's metadata or keys. The largest public sets have some 20 KiB.
+pub const JWKS_BYTES: usize = 256 << 10;
+/// Keys of one issuer.
+pub const JWKS_KEYS: usize = 100;
+/// Bytes of the file of tokens: some ten thousand of them.
+pub const TOKENS_BYTES: u64 = 4 << 20;
+/// How often it is looked whether those who have streams or sessions open may still come: a token that is revoked must be
+/// of no use within a second.
+pub const GRANT_SWEEP: Duration = Duration::from_millis(400);
+/// Callers whose requests are counted at once: more than there are connections.
+pub const COUNTED_CALLERS: usize = 10_000;
+
 /// Connections to one upstream that sessions have for themselves; further sessions share one. Each may be a process.
 pub const OWN_CONNECTIONS: usize = 256;
 

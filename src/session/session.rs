@@ -33,6 +33,8 @@ pub struct Session {
     pub principal: Principal,
     /// Whether it is the only one there can be, so that it shares upstreams with nobody.
     pub is_alone: bool,
+    /// Whether others than its principal come by the same way.
+    pub is_one_of_many: bool,
     /// What it was sent so far; clients without sessions share one.
     pub sent: Arc<Sent>,
     /// The skill whose endpoint it came to; its tools are open and listed.
@@ -114,7 +116,17 @@ impl Session {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let id = LAST.fetch_add(1, Ordering::Relaxed) + 1;
         let (client, state, tasks) = (Peer::over(outbox), Mutex::default(), Mutex::default());
-        Self { id, client, principal, is_alone: false, sent: Arc::default(), own_skill: None, state, tasks }
+        Self {
+            id,
+            client,
+            principal,
+            is_alone: false,
+            is_one_of_many: false,
+            sent: Arc::default(),
+            own_skill: None,
+            state,
+            tasks,
+        }
     }
 
     /// Where what nobody asked for goes.
@@ -235,14 +247,15 @@ impl State {
     pub fn listed_tools(&self, snapshot: &Snapshot, session: &Session, now: Instant) -> Vec<usize> {
         let all = snapshot.registry.tools();
         let is_visible = |position: usize| snapshot.is_shown(position, &session.principal);
-        let own = session.own_skill.iter().cloned().collect();
+        let own = snapshot.still_open(Arc::new(session.own_skill.iter().cloned().collect()), &session.principal);
         let mut listed: BTreeSet<usize> =
             (0..all.len()).filter(|position| snapshot.is_open(*position, &own) && is_visible(*position)).collect();
         if !self.is_legacy || !self.grows(snapshot.config.exposure, now) {
             return listed.into_iter().collect();
         }
         let mut left = snapshot.config.list_budget_tokens;
-        for skill in self.unlocked.iter().filter_map(|name| snapshot.skills.get(name)) {
+        let unlocked = snapshot.still_open(self.open_skills(), &session.principal);
+        for skill in unlocked.iter().filter_map(|name| snapshot.skills.get(name)) {
             let joining =
                 skill.tools.iter().copied().filter(|position| !listed.contains(position) && is_visible(*position));
             let joining: Vec<usize> = joining.collect();

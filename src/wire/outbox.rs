@@ -2,9 +2,10 @@
 //! the whole connection; over HTTP each stream has its own, so that a reader who stalls stops nobody else.
 
 use std::{
+    any::Any,
     collections::VecDeque,
     io,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
 };
 
 use tokio::{
@@ -33,7 +34,11 @@ pub struct Outbox {
     limit_bytes: usize,
     filled: Notify,
     drained: Notify,
+    held: OnceLock<Weak<dyn Any + Send + Sync>>,
 }
+
+/// Something that is kept as long as a request goes on.
+pub type Held = Arc<dyn Any + Send + Sync>;
 
 /// What a box is for, and so what happens when it is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +66,19 @@ impl Outbox {
 
     /// Holds at most `limit_bytes`, or one line of any size.
     pub fn of_kind(kind: Kind, limit_bytes: usize) -> Self {
-        Self { queue: Mutex::default(), kind, limit_bytes, filled: Notify::new(), drained: Notify::new() }
+        let (filled, drained, held) = (Notify::new(), Notify::new(), OnceLock::new());
+        Self { queue: Mutex::default(), kind, limit_bytes, filled, drained, held }
+    }
+
+    /// Lets whoever answers here keep this until that is done; whoever gives it lets go when it wants.
+    pub fn hold(&self, held: &Held) {
+        // One request, one thing.
+        self.held.set(Arc::downgrade(held)).ok();
+    }
+
+    /// What is to be kept until the request is answered, while whoever gave it still has it.
+    pub fn held(&self) -> Option<Held> {
+        self.held.get().and_then(Weak::upgrade)
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {

@@ -15,7 +15,7 @@ use tokio::{sync::oneshot, time::Instant};
 
 use super::{
     envelope::{Envelope, as_text, notification_line, request_line},
-    outbox::{Outbox, PushError},
+    outbox::{Held, Outbox, PushError},
     splice::{member, members, replaced},
     timer,
 };
@@ -46,6 +46,8 @@ pub struct Relay {
     pub watcher: Option<Box<dyn Watcher>>,
     /// Where the size of the answer is counted, if anywhere.
     pub sent: Option<Arc<Sent>>,
+    /// Kept until the call is over.
+    pub held: Option<Held>,
     /// Without answer or progress for this long the call is given up.
     pub idle: Duration,
     /// When the call is given up as things stand.
@@ -519,6 +521,7 @@ mod tests {
             finish: None,
             watcher: None,
             sent: None,
+            held: None,
             idle: Duration::from_secs(5),
             expires: now + Duration::from_secs(5),
             ends: now + Duration::from_secs(8),

@@ -9,7 +9,7 @@ const FLOORS: &[&[&str]] = &[
     &["model"],
     &["wire", "config", "skill", "gate", "tokens", "search", "scan", "observe"],
     &["catalog", "trust", "import"],
-    &["upstream", "session", "lock", "audit"],
+    &["upstream", "session", "lock", "audit", "auth"],
     &["reload", "gateway", "clients", "dashboard"],
     &["front", "report"],
     &["app"],

@@ -27,7 +27,9 @@ impl Desk {
         fs::write(desk.path("skills/alpha/notes.md"), "Notes.").unwrap();
         fs::write(desk.path("map.toml"), "version = 1\n[skills]\nalpha = [\"a_\"]\n").unwrap();
         let server = root().join("tests/cases/many/server.py");
+        // Under a limit to the size of files Python would write half of its compiled modules, for all other tests to read.
         let args = json!([
+            "-B",
             server,
             "--journal",
             desk.path("journal.jsonl"),

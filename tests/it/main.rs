@@ -3,6 +3,9 @@
 
 mod architecture;
 mod audit;
+mod auth;
+mod auth_jwt;
+mod auth_rules;
 mod bad_input;
 mod bridge;
 mod budget;

@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use super::{skill_load, skill_read_reference, skill_search, skill_unload, tool_call, tool_describe};
 use crate::{
-    catalog::{CatalogSkill, Snapshot},
+    catalog::{CatalogSkill, SkillFor, Snapshot},
     gate::key::claimed_skill,
     gateway::{
         catalogue,
         dispatch::{Gateway, Request},
-        error::ToolError,
+        error::{ToolError, forbidden_skill},
         params::Params,
     },
     model::{
@@ -118,20 +118,25 @@ pub(super) fn object_of(raw: Option<&str>) -> Option<Cow<'_, str>> {
 pub(super) fn skill<'a>(request: &'a Request<'_>, tool: &str, name: &str) -> Result<&'a CatalogSkill, ToolError> {
     let snapshot = &request.snapshot;
     let principal = &request.session.principal;
-    let known = snapshot.skills.get(name.trim()).filter(|skill| snapshot.knows_skill(skill, principal));
-    known.ok_or_else(|| {
-        let names = || catalogue::listed(snapshot, principal).into_iter().map(|skill| skill.name.as_str());
-        let close = did_you_mean(name, names());
-        let hint = match close.as_slice() {
-            [] => {
-                let some: Vec<&str> = names().take(20).collect();
-                format!("There are: {}.", some.join(", "))
-            }
-            close => format!("Did you mean `{}`?", close.join("`, `")),
-        };
-        let message = format!("There is no skill `{}`.", crate::model::tool::cut(name, 100));
-        ToolError::new("unknown_skill", tool, message, hint)
-    })
+    match snapshot.skill_for(name.trim(), principal) {
+        SkillFor::Known(skill) => Ok(skill),
+        SkillFor::Forbidden => Err(forbidden_skill(tool, name)),
+        SkillFor::Unknown => Err(unknown_skill(snapshot, principal, tool, name)),
+    }
+}
+
+fn unknown_skill(snapshot: &Snapshot, principal: &Principal, tool: &str, name: &str) -> ToolError {
+    let names = || catalogue::listed(snapshot, principal).into_iter().map(|skill| skill.name.as_str());
+    let close = did_you_mean(name, names());
+    let hint = match close.as_slice() {
+        [] => {
+            let some: Vec<&str> = names().take(20).collect();
+            format!("There are: {}.", some.join(", "))
+        }
+        close => format!("Did you mean `{}`?", close.join("`, `")),
+    };
+    let message = format!("There is no skill `{}`.", crate::model::tool::cut(name, 100));
+    ToolError::new("unknown_skill", tool, message, hint)
 }
 
 /// A required text, under the first of these names that is there.
@@ -157,9 +162,11 @@ pub(super) enum KeyWorth {
 
 pub(super) fn worth(gateway: &Gateway, request: &Request<'_>, key: Option<&str>) -> KeyWorth {
     let Some(key) = key.map(str::trim).filter(|key| !key.is_empty()) else { return KeyWorth::Absent };
-    let skill = claimed_skill(key).and_then(|name| request.snapshot.skills.get(name));
-    match skill {
-        Some(skill) if gateway.secret.key(&request.session.principal, &skill.name, &skill.patterns) == key => {
+    let (snapshot, principal) = (&request.snapshot, &request.session.principal);
+    let skill = claimed_skill(key).and_then(|name| snapshot.skills.get(name));
+    // A rule may have come since the key was given.
+    match skill.filter(|skill| snapshot.policy.is_skill_visible(principal, skill.name.as_str())) {
+        Some(skill) if gateway.secret.key(principal, &skill.name, &skill.patterns) == key => {
             KeyWorth::Opens(skill.name.clone())
         }
         _ => KeyWorth::Stale,

@@ -35,7 +35,7 @@ pub(super) fn definition(snapshot: &Snapshot, principal: &Principal, texts: Text
     let names: Vec<&str> =
         catalogue::listed(snapshot, principal).into_iter().map(|skill| skill.name.as_str()).collect();
     // A hidden skill is loaded by name when the user names it, so it must not be shut out.
-    let has_hidden = snapshot.skills.values().any(|skill| skill.is_hidden);
+    let has_hidden = snapshot.skills.values().any(|skill| skill.is_hidden && snapshot.knows_skill(skill, principal));
     if !names.is_empty() && names.len() <= ENUM_ENTRIES && !has_hidden {
         name["enum"] = json!(names);
     }
@@ -47,7 +47,8 @@ pub(super) fn definition(snapshot: &Snapshot, principal: &Principal, texts: Text
 /// Answers at once, or once the upstream whose tools the skill opens has had its time to start.
 pub(super) fn call(gateway: &Arc<Gateway>, request: &Request<'_>, arguments: &Params<'_>) {
     let named = text(arguments, "skill_load", &["name", "skill"]);
-    if let Some(known) = named.as_ref().ok().and_then(|name| skill(request, "skill_load", name).ok()) {
+    let known = named.as_ref().ok().and_then(|name| skill(request, "skill_load", name).ok());
+    if let Some(known) = known {
         match gateway.admit(request, known, "skill_load") {
             Some(Ok(())) => {}
             Some(Err(error)) => {
@@ -57,8 +58,7 @@ pub(super) fn call(gateway: &Arc<Gateway>, request: &Request<'_>, arguments: &Pa
             None => return,
         }
     }
-    let skill = named.as_ref().ok().and_then(|name| request.snapshot.skills.get(name.trim()));
-    let Some(skill) = skill.filter(|skill| !request.has_waited() && is_starting(gateway, skill)) else {
+    let Some(skill) = known.filter(|skill| !request.has_waited() && is_starting(gateway, skill)) else {
         let outcome = load(gateway, request, arguments);
         if let Err(error) = &outcome {
             gateway.record_refusal(request, error);

@@ -78,8 +78,8 @@ fn try_call(
     let open = match &worth {
         // An invented key opens nothing, not even what was loaded: the model is to use what it was given.
         KeyWorth::Stale => Arc::default(),
-        KeyWorth::Opens(skill) => open_to(request.session, request.era, Some(skill)),
-        KeyWorth::Absent => open_to(request.session, request.era, None),
+        KeyWorth::Opens(skill) => open_to(request, Some(skill)),
+        KeyWorth::Absent => open_to(request, None),
     };
     // A key that is good for another skill does not help either.
     let has_stale_key = worth != KeyWorth::Absent;

@@ -47,7 +47,7 @@ pub(super) fn call(
     let key = arguments.text_of("key");
     let worth = worth(gateway, request, key.as_deref());
     let of_key = if let KeyWorth::Opens(name) = &worth { Some(name) } else { None };
-    let open = open_to(request.session, request.era, of_key);
+    let open = open_to(request, of_key);
     let limit =
         arguments.raw("limit").and_then(|raw| raw.parse().ok()).unwrap_or(DESCRIBE_TOOLS).clamp(1, DESCRIBE_TOOLS);
     let within = match arguments.text_of("skill") {

@@ -161,6 +161,8 @@ pub(crate) struct HttpClient {
     pub(crate) http: reqwest::Client,
     /// The legacy session, once it is open.
     pub(crate) session: Option<String>,
+    /// What it shows to be let in.
+    pub(crate) bearer: Option<String>,
     lines: Sender<String>,
     /// Where what is no message is noted, for whoever reads a failed test.
     notes: Arc<Mutex<String>>,
@@ -170,7 +172,7 @@ pub(crate) struct HttpClient {
 
 impl HttpClient {
     pub(crate) fn new(url: String, lines: Sender<String>, notes: Arc<Mutex<String>>) -> Self {
-        Self { url, http: connections(), session: None, lines, notes, running: HashMap::new() }
+        Self { url, http: connections(), session: None, bearer: None, lines, notes, running: HashMap::new() }
     }
 
     /// Posts a message. Requests go on in the background; others are accepted when this returns.
@@ -203,7 +205,10 @@ impl HttpClient {
     }
 
     /// The headers that repeat parts of a message, or name its session.
-    pub(crate) fn headed(&self, request: RequestBuilder, message: &Value) -> RequestBuilder {
+    pub(crate) fn headed(&self, mut request: RequestBuilder, message: &Value) -> RequestBuilder {
+        if let Some(bearer) = &self.bearer {
+            request = request.bearer_auth(bearer);
+        }
         let params = &message["params"];
         if let Some(version) = params["_meta"][META_VERSION].as_str() {
             let method = message["method"].as_str().unwrap_or_default();

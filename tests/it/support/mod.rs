@@ -4,6 +4,7 @@
 pub(crate) mod cases;
 pub(crate) mod desk;
 pub(crate) mod http;
+pub(crate) mod issuer;
 pub(crate) mod process;
 pub(crate) mod proxy;
 pub(crate) mod running;
@@ -47,11 +48,12 @@ pub(crate) fn example(name: &str) -> PathBuf {
     folder.join(name)
 }
 
-/// The folder with the installed servers and clients; the first test that needs them installs them.
+/// The folder with the installed servers and clients, `target/real` unless the environment names another one; the first
+/// test that needs them installs them.
 pub(crate) fn installed() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
-        let folder = root().join("target/real");
+        let folder = std::env::var_os("GATEKEY_REAL").map_or_else(|| root().join("target/real"), PathBuf::from);
         let status = Command::new(root().join("tests/real/setup")).arg(&folder).status().expect("python3 is there");
         assert!(status.success(), "tests/real/setup failed");
         folder

@@ -96,6 +96,17 @@ impl Proxy {
         Self::client_of(Arc::clone(&self.process), way, url)
     }
 
+    /// A further client of the same process, over HTTP, with this token.
+    pub(crate) fn another_as(&self, way: Way, bearer: &str) -> Self {
+        self.another_at(way, self.url().to_owned()).with_bearer(bearer).greeted()
+    }
+
+    /// Shows this token from now on.
+    pub(crate) fn with_bearer(mut self, bearer: &str) -> Self {
+        self.http.as_mut().expect("it is reached over HTTP").bearer = Some(bearer.to_owned());
+        self
+    }
+
     fn client_of(process: Arc<Process>, way: Way, url: String) -> Self {
         let (sender, lines) = channel();
         let client = HttpClient::new(url, sender, Arc::clone(process.stderr()));

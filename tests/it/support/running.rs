@@ -51,6 +51,18 @@ impl Running {
         rest.unwrap_or_else(|| panic!("no `{beginning}…` within {most:?}, only\n{}", self.said()))
     }
 
+    /// Waits for a line that has this somewhere, and returns what stands behind it.
+    pub(crate) fn rest_of(&mut self, part: &str, most: Duration) -> String {
+        let mut rest = None;
+        comes_true(most, || {
+            let said = self.said();
+            let (lines, _) = said.rsplit_once('\n').unwrap_or_default();
+            rest = lines.lines().find_map(|line| Some(line.split_once(part)?.1.to_owned()));
+            rest.is_some() || !matches!(self.child.try_wait(), Ok(None))
+        });
+        rest.unwrap_or_else(|| panic!("no `{part}…` within {most:?}, only\n{}", self.said()))
+    }
+
     /// Waits for its end; a program that does not come to it is killed, and `None` returned.
     pub(crate) fn end(&mut self, most: Duration) -> Option<ExitStatus> {
         let mut status = None;
