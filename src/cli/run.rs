@@ -16,9 +16,14 @@ use super::{
 /// Runs the command that the process's arguments name.
 pub fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);
-    if words.next().is_some_and(|word| word == crate::wire::guard::COMMAND) {
-        crate::wire::guard::run(std::io::stdin().lock());
-        return ExitCode::SUCCESS;
+    match words.next() {
+        Some(word) if word == crate::wire::guard::COMMAND => {
+            crate::wire::guard::run(std::io::stdin().lock());
+            return ExitCode::SUCCESS;
+        }
+        // Before anything that starts a thread, which would stay outside.
+        Some(word) if word == crate::wire::sandbox::COMMAND => return crate::wire::sandbox::run(words),
+        _ => {}
     }
     let args = match Args::try_parse() {
         Ok(args) => args,

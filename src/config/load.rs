@@ -1,7 +1,12 @@
 //! From a config file to a checked [`Config`]. What is wrong with one upstream costs that upstream; what is wrong with
 //! the file's shape costs the file.
 
-use std::{collections::BTreeMap, path::Path, sync::LazyLock, time::Duration};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::LazyLock,
+    time::Duration,
+};
 
 use indexmap::IndexMap;
 use serde_json::Value;
@@ -10,14 +15,14 @@ use super::{
     auth,
     config::{Config, Transport, Upstream},
     models,
-    raw::{RawConfig, RawUpstream},
+    raw::{RawConfig, RawSandbox, RawUpstream},
     variables::Environment,
 };
 use crate::model::{
     diagnostic::{Diagnostic, Place},
     limits,
     name::UpstreamName,
-    program::{Endpoint, Program},
+    program::{Endpoint, Program, Sandbox},
     source::{Source, check_version, escaped},
 };
 
@@ -273,7 +278,12 @@ impl Entry<'_, '_> {
         }
         match (&raw.command, &raw.url) {
             (Some(command), None) => Ok(Transport::Stdio(self.program(command, raw))),
-            (None, Some(url)) => Ok(Transport::Http(self.endpoint(url, raw))),
+            (None, Some(url)) => {
+                if raw.sandbox.is_some() {
+                    self.refuse("config-value", "/sandbox", "`sandbox` is for servers over stdio");
+                }
+                Ok(Transport::Http(self.endpoint(url, raw)))
+            }
             _ => {
                 self.refuse("config-value", "", "exactly one of `command` and `url` must be given");
                 Err(String::new())
@@ -292,7 +302,20 @@ impl Entry<'_, '_> {
         let mut env = self.reader.environment.some(is_inherited);
         env.extend(self.texts(&raw.env, "/env"));
         let cwd = raw.cwd.as_ref().map(|cwd| self.reader.folder.join(self.expand(cwd, "/cwd")));
-        Program { command, args, env, cwd }
+        let sandbox = raw.sandbox.as_ref().map(|raw| self.sandbox(raw));
+        Program { command, args, env, cwd, sandbox }
+    }
+
+    fn sandbox(&mut self, raw: &RawSandbox) -> Sandbox {
+        if !cfg!(target_os = "linux") {
+            self.refuse("sandbox-unavailable", "/sandbox", "this system has no sandbox; only Linux has");
+        }
+        let mut paths = |raw: &[String], member: &str| -> Vec<PathBuf> {
+            let given = raw.iter().enumerate();
+            let expanded = given.map(|(index, path)| self.expand(path, &format!("/sandbox/{member}/{index}")));
+            expanded.collect::<Vec<_>>().into_iter().map(|path| self.reader.folder.join(path)).collect()
+        };
+        Sandbox { read: paths(&raw.read, "read"), write: paths(&raw.write, "write"), network: raw.network.0.clone() }
     }
 
     fn endpoint(&mut self, url: &str, raw: &RawUpstream) -> Endpoint {

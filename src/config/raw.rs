@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::raw_trust::{RawScan, RawSkillFolder, RawTrust};
+use crate::model::program::Network;
 
 /// The configuration of gatekey.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -107,6 +108,11 @@ pub(super) struct RawUpstream {
     pub(super) inherit_env: Vec<String>,
     /// Folder it runs in, relative to this file. Default: where gatekey runs.
     pub(super) cwd: Option<String>,
+    /// What it may reach, on Linux: nothing but what is named here and what programs need to start. Without this table it may
+    /// reach what gatekey may.
+    #[serde(default)]
+    #[schemars(with = "RawSandbox")]
+    pub(super) sandbox: Option<RawSandbox>,
     /// Address of a server over Streamable HTTP.
     pub(super) url: Option<String>,
     /// Headers sent to it.
@@ -163,6 +169,51 @@ pub(super) enum OnFailure {
     Continue,
     /// It is not made.
     Refuse,
+}
+
+/// What a server over stdio may reach.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct RawSandbox {
+    /// Files and folders that it may read, relative to this file, besides its `cwd`.
+    #[serde(default)]
+    pub(super) read: Vec<String>,
+    /// Files and folders that it may read and write, relative to this file.
+    #[serde(default)]
+    pub(super) write: Vec<String>,
+    /// Whether it may use the network, or the TCP ports that it may connect to; 53 among them opens UDP, too. Default false.
+    #[serde(default)]
+    pub(super) network: RawNetwork,
+}
+
+/// Yes or no, or a list of ports.
+#[derive(Debug, Default)]
+pub(super) struct RawNetwork(pub(super) Network);
+
+impl<'de> Deserialize<'de> for RawNetwork {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self(match Value::deserialize(deserializer)? {
+            Value::Bool(true) => Network::Open,
+            Value::Bool(false) => Network::Closed,
+            ports => match Vec::<u16>::deserialize(ports).map_err(serde::de::Error::custom)? {
+                ports if ports.is_empty() => Network::Closed,
+                ports => Network::Ports(ports),
+            },
+        }))
+    }
+}
+
+impl JsonSchema for RawNetwork {
+    fn schema_name() -> Cow<'static, str> {
+        "RawNetwork".into()
+    }
+
+    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
+        schemars::json_schema!({
+            "type": ["boolean", "array"],
+            "items": {"type": "integer", "minimum": 1, "maximum": 65_535},
+        })
+    }
 }
 
 /// The front over HTTP.

@@ -53,8 +53,13 @@ pub fn ad_hoc(text: &str, environment: &Environment) -> Result<Upstream, String>
         let Some((command, args)) = words.split_first() else {
             return Err("an upstream is named by an empty text".into());
         };
-        let program =
-            Program { command: command.clone(), args: args.to_vec(), env: environment.some(is_usual), cwd: None };
+        let program = Program {
+            command: command.clone(),
+            args: args.to_vec(),
+            env: environment.some(is_usual),
+            cwd: None,
+            sandbox: None,
+        };
         (program_name(&words), Transport::Stdio(program))
     };
     Ok(Upstream {

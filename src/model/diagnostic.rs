@@ -147,6 +147,7 @@ pub const CODES: &[&str] = &[
     "name-imitates",
     "name-rewritten",
     "rule-dead",
+    "sandbox-unavailable",
     "scan-authority",
     "scan-concealment",
     "scan-download",

@@ -13,6 +13,31 @@ pub struct Program {
     pub env: BTreeMap<String, String>,
     /// Ours where there is none.
     pub cwd: Option<PathBuf>,
+    /// What it may reach; everything that we may where there is none.
+    pub sandbox: Option<Sandbox>,
+}
+
+/// What a program may reach besides what programs need to start, and its own folder for temporary files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sandbox {
+    /// Files and folders to read.
+    pub read: Vec<PathBuf>,
+    /// Files and folders to read and write.
+    pub write: Vec<PathBuf>,
+    /// Whom it may speak to.
+    pub network: Network,
+}
+
+/// Whom a program may speak to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Network {
+    /// Nobody, not even by sockets of this machine.
+    #[default]
+    Closed,
+    /// Anybody by TCP at these ports; with 53 among them, anybody by UDP.
+    Ports(Vec<u16>),
+    /// Anybody.
+    Open,
 }
 
 /// A server over Streamable HTTP.

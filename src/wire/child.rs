@@ -8,13 +8,14 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use tempfile::TempDir;
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _},
     process::{Child, ChildStderr, ChildStdin, ChildStdout, Command},
     time::{Duration, Instant, timeout},
 };
 
-use super::{group, guard::Guard};
+use super::{group, guard::Guard, sandbox};
 use crate::model::{
     limits::{CHILD_GRACE, STDERR_LINE_BYTES, STDERR_LINES},
     program::Program,
@@ -27,6 +28,8 @@ pub struct Server {
     /// Number of the process and of its group.
     id: u32,
     guard: Arc<Guard>,
+    /// Its temporary files, where it is in a sandbox; they go with it.
+    _private: Option<TempDir>,
 }
 
 /// The three pipes of a running server.
@@ -44,10 +47,17 @@ impl Server {
     /// Starts `program`.
     ///
     /// # Errors
-    /// As the system says; a program that does not exist is [`io::ErrorKind::NotFound`].
+    /// As the system says; a program that does not exist is [`io::ErrorKind::NotFound`]. One that cannot have the sandbox that
+    /// it is to have is not started.
     pub fn spawn(program: &Program, guard: Arc<Guard>) -> io::Result<(Self, Pipes)> {
-        let mut command = Command::new(&program.command);
-        command.args(&program.args).env_clear().envs(&program.env);
+        let (mut command, private) = match &program.sandbox {
+            Some(sandbox) => sandbox::command(program, sandbox).map(|(command, private)| (command, Some(private)))?,
+            None => {
+                let mut command = Command::new(&program.command);
+                command.args(&program.args).env_clear().envs(&program.env);
+                (command, None)
+            }
+        };
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if let Some(cwd) = &program.cwd {
             command.current_dir(cwd);
@@ -63,7 +73,7 @@ impl Server {
             (Some(stdin), Some(stdout), Some(stderr)) => Pipes { stdin, stdout, stderr },
             _ => return Err(io::Error::other("the child has no pipes")),
         };
-        Ok((Self { child, id, guard }, pipes))
+        Ok((Self { child, id, guard, _private: private }, pipes))
     }
 
     /// Waits for the process to end by itself.

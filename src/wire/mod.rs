@@ -2,6 +2,7 @@
 //! gates or upstream names. Read `envelope` first, then `peer`.
 
 pub mod child;
+pub mod confine;
 pub mod envelope;
 pub mod era;
 pub mod group;
@@ -13,7 +14,10 @@ pub mod json;
 pub mod line;
 pub mod outbox;
 pub mod peer;
+pub mod sandbox;
 pub mod splice;
 pub mod sse;
 pub mod stdio;
+#[cfg(target_os = "linux")]
+mod syscalls;
 pub mod timer;

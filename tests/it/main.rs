@@ -32,6 +32,7 @@ mod reload;
 mod remote;
 mod reports;
 mod roundtrip;
+mod sandbox;
 mod scan;
 mod shop;
 mod skills;
