@@ -36,6 +36,7 @@
 //! | 1 | [`search`] | an index of texts, found by words and by meaning, and how good rankings are; texts to vectors is the crate `encoder`, or a model that ONNX Runtime runs |
 //! | 1 | [`tokens`] | exact token counts for reports |
 //! | 2 | [`import`] | skills from folders, archives and repositories, within limits |
+//! | 2 | [`oauth`] | tokens for servers that want OAuth: logging in, keeping, renewing |
 //! | 2 | [`trust`] | how far each skill is trusted: approvals, signatures |
 //! | 2 | [`catalog`] | exposed names, skills with what they open, the snapshot |
 //! | 3 | [`upstream`] | one server's life: era, lists, restarts; the pool |
@@ -82,12 +83,14 @@ pub mod auth;
 pub mod catalog;
 pub mod cli;
 pub mod config;
+pub mod files;
 pub mod front;
 pub mod gate;
 pub mod gateway;
 pub mod import;
 pub mod lock;
 pub mod model;
+pub mod oauth;
 pub mod reload;
 pub mod report;
 pub mod scan;

@@ -65,6 +65,10 @@ pub(super) enum Command {
     Audit(AuditCommand),
     /// Make, list and revoke the tokens by which clients over HTTP are known
     Token(Token),
+    /// Log in at a server that wants OAuth
+    Login(Login),
+    /// Forget a login
+    Logout(Logout),
     /// Measure how well search finds the right skills, on a labelled set
     Eval(Eval),
     /// Print the JSON Schema of a file
@@ -104,6 +108,35 @@ pub(super) struct Proxy {
     /// Serve everybody who reaches an address that is not this machine's own, without asking who they are
     #[arg(long, requires = "http")]
     pub(super) unauthenticated_network: bool,
+}
+
+/// Log in at a server that wants OAuth.
+#[derive(Debug, ClapArgs)]
+pub(super) struct Login {
+    /// Its name in the config
+    pub(super) upstream: String,
+    /// Whose login it is, where each caller has one; without it that of gatekey itself, by which it lists
+    #[arg(long = "as", value_name = "PRINCIPAL")]
+    pub(super) caller: Option<String>,
+    /// Port of this machine that the authorization server sends the user back to [default: any]
+    #[arg(long, default_value_t = 0, hide_default_value = true)]
+    pub(super) port: u16,
+    /// Config file [default: ./gatekey.toml, else the user's]
+    #[arg(long, value_name = "FILE", env = "GATEKEY_CONFIG")]
+    pub(super) config: Option<PathBuf>,
+}
+
+/// Forget a login.
+#[derive(Debug, ClapArgs)]
+pub(super) struct Logout {
+    /// Name of the server in the config
+    pub(super) upstream: String,
+    /// Whose login it is, where each caller has one
+    #[arg(long = "as", value_name = "PRINCIPAL")]
+    pub(super) caller: Option<String>,
+    /// Config file [default: ./gatekey.toml, else the user's]
+    #[arg(long, value_name = "FILE", env = "GATEKEY_CONFIG")]
+    pub(super) config: Option<PathBuf>,
 }
 
 /// Make, list and revoke the tokens by which clients over HTTP are known.

@@ -10,12 +10,12 @@ use super::{
     exit::{Exit, Failed},
     lock,
     output::{Output, Progress},
-    put,
     setup::{Looked, Prepared, block_on, look, prepare, sent_file},
 };
 use crate::{
     catalog::Snapshot,
     config::Environment,
+    files,
     lock::Lock,
     model::{
         diagnostic::Diagnostic,
@@ -55,7 +55,7 @@ pub(super) fn run(args: &args::Budget, output: &Output) -> Result<Exit, Failed> 
         }
     };
     match &args.output {
-        Some(file) => put::write(&put::target(file), shown.as_bytes())
+        Some(file) => files::write(&files::target(file), shown.as_bytes())
             .map_err(|error| Failed::new(Exit::Usage, format!("failed to write `{}`: {error}", file.display())))?,
         None => output.data(&shown),
     }

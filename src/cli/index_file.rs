@@ -8,7 +8,7 @@ use std::{
 
 use thiserror::Error;
 
-use super::put::{target, write};
+use crate::files::{target, write};
 use crate::gateway::INDEX_MARKERS;
 
 /// What became of the file.

@@ -12,12 +12,12 @@ use super::{
     check,
     exit::{Exit, Failed},
     output::Output,
-    put,
     setup::{config_file, look, prepare},
 };
 use crate::{
     catalog::{CatalogSkill, Skeleton, Snapshot},
     config::{Config, Transport, Upstream, raw_upstreams},
+    files,
 };
 
 /// What the config is called.
@@ -90,7 +90,7 @@ fn write(draft: &Draft) -> Result<(), Failed> {
         if let Some(folder) = draft.path.parent() {
             fs::create_dir_all(folder)?;
         }
-        put::write(&draft.path, draft.text.as_bytes())
+        files::write(&draft.path, draft.text.as_bytes())
     };
     write().map_err(|error| Failed::new(Exit::Usage, format!("failed to write `{}`: {error}", draft.path.display())))
 }

@@ -14,12 +14,12 @@ use super::{
     budget, diff,
     exit::{Exit, Failed},
     output::Output,
-    put,
     setup::{Looked, Seen, look, prepare},
 };
 use crate::{
     catalog::{UpstreamFacts, UpstreamTools},
     config::{Config, Transport},
+    files,
     gateway::META_TOOLS,
     lock::{Change, Lock, LockError, LockedUpstream, Subject, compare},
     model::{
@@ -55,7 +55,7 @@ pub(super) fn run(args: &Args, output: &Output) -> Result<Exit, Failed> {
     let text = lock.to_text().map_err(LockError::from).map_err(|error| unreadable(&file, &error))?;
     let is_written = std::fs::read_to_string(&file).ok().as_deref() != Some(&text);
     if is_written {
-        put::write(&put::target(&file), text.as_bytes())
+        files::write(&files::target(&file), text.as_bytes())
             .map_err(|error| Failed::new(Exit::Usage, format!("failed to write `{}`: {error}", file.display())))?;
     }
     let counts = counts(&lock);

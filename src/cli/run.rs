@@ -8,7 +8,7 @@ use super::{
     args::{Args, Command},
     audit, budget, check, diff, eval,
     exit::{Exit, Failed},
-    index, init, lock, misc,
+    index, init, lock, login, misc,
     output::Output,
     proxy, skills, token, tools,
 };
@@ -57,6 +57,8 @@ fn run(args: &Args, output: &Output) -> Result<Exit, Failed> {
         Command::Init(init) => init::run(init, output),
         Command::Tools(tools) => tools::run(tools, output),
         Command::Audit(args) => audit::run(args, *output),
+        Command::Login(args) => login::login(args, *output),
+        Command::Logout(args) => login::logout(args, *output),
         Command::Skills(skills) => skills::run(skills, output),
         Command::Check(check) => check::run(check, output),
         Command::Lock(lock) => lock::run(lock, output),

@@ -123,9 +123,7 @@ pub(super) fn sent_file(environment: &Environment) -> Option<PathBuf> {
 
 /// Where it is kept which skills the user approved. No config can name it, lest a repository approves itself.
 pub(super) fn approvals_file(environment: &Environment) -> Option<PathBuf> {
-    let folder = |name: &str| environment.value(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let of_user = folder("XDG_DATA_HOME").or_else(|| Some(folder("HOME")?.join(".local").join("share")));
-    Some(of_user.or(folder("LOCALAPPDATA"))?.join("gatekey").join("approved.json"))
+    environment.data_file("approved.json")
 }
 
 /// `gatekey.toml` of the folder, else of the user.

@@ -14,12 +14,12 @@ use super::{
     budget,
     exit::{Exit, Failed},
     output::{self, Output},
-    put,
     setup::{config_file, prepare_from},
 };
 use crate::{
     catalog::scan_files,
     config::Config,
+    files,
     model::{
         diagnostic::Severity,
         hidden::visible,
@@ -106,8 +106,8 @@ pub(super) fn keygen(file: &Path, output: Output) -> Result<Exit, Failed> {
     }
     let password = std::env::var(PASSWORD).unwrap_or_default();
     let (secret, key) = make_keys(&password).map_err(|error| Failed::new(Exit::Internal, error))?;
-    put::write_private(file, secret.as_bytes())?;
-    put::write(&public, key.as_bytes())?;
+    files::write_private(file, secret.as_bytes())?;
+    files::write(&public, key.as_bytes())?;
     let line = key.lines().last().unwrap_or_default();
     if output.is_json {
         output.envelope("skills.keygen", &json!({"secret": file, "public": public, "key": line}), &[]);
@@ -136,7 +136,7 @@ pub(super) fn sign_all(folders: &[PathBuf], key: &Path, output: Output) -> Resul
         }
         let signature = sign(&skill, &secret, std::env::var(PASSWORD).ok())
             .map_err(|error| Failed::new(Exit::Usage, format!("failed to sign with `{}`: {error}", key.display())))?;
-        put::write(&skill.folder.join(SIGNATURE_FILE), signature.as_bytes())?;
+        files::write(&skill.folder.join(SIGNATURE_FILE), signature.as_bytes())?;
         done.push(skill.name.to_string());
     }
     tell(&done, "signed", "skills.sign", output);
@@ -229,7 +229,7 @@ fn write(file: &Path, approvals: &Approvals) -> Result<(), Failed> {
         return Ok(());
     }
     fs::create_dir_all(file.parent().unwrap_or(Path::new(".")))?;
-    put::write_private(file, text.as_bytes())?;
+    files::write_private(file, text.as_bytes())?;
     Ok(())
 }
 

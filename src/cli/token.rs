@@ -1,7 +1,7 @@
 //! `gatekey token`: makes, lists and revokes bearer tokens. A token is printed once and kept nowhere.
 
 use std::{
-    path::{Path, PathBuf},
+    path::PathBuf,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
@@ -12,11 +12,11 @@ use super::{
     args::{Setup, Token, TokenCommand},
     exit::{Exit, Failed},
     output::Output,
-    put,
     setup::{Prepared, config_file, prepare_from, principal},
 };
 use crate::{
     auth::{self, TokenFile, new_token},
+    files,
     model::principal::name_fault,
 };
 
@@ -44,7 +44,7 @@ impl Store {
             let hint = "write `tokens = \"tokens.json\"` into the config's table `[http.auth]`";
             Failed::new(Exit::Usage, "the config names no file of tokens").hint(hint)
         })?;
-        Ok(Self { prepared, file: put::target(&file) })
+        Ok(Self { prepared, file: files::target(&file) })
     }
 
     fn read(&self) -> Result<TokenFile, Failed> {
@@ -57,22 +57,13 @@ impl Store {
         let failed = |error: std::io::Error| {
             Failed::new(Exit::Usage, format!("failed to write `{}`: {error}", self.file.display()))
         };
-        let lock = lock(&self.file).map_err(failed)?;
+        let lock = files::lock(&self.file).map_err(failed)?;
         let mut tokens = self.read()?;
         let changed = change(&mut tokens)?;
-        put::write_private(&self.file, tokens.to_text().as_bytes()).map_err(failed)?;
+        files::write_private(&self.file, tokens.to_text().as_bytes()).map_err(failed)?;
         drop(lock);
         Ok(changed)
     }
-}
-
-/// Waits for others who change the file. The file itself is replaced, so that another one beside it is locked.
-fn lock(file: &Path) -> std::io::Result<std::fs::File> {
-    let mut name = file.file_name().unwrap_or_default().to_owned();
-    name.push(".lock");
-    let lock = std::fs::File::options().create(true).append(true).open(file.with_file_name(name))?;
-    lock.lock()?;
-    Ok(lock)
 }
 
 fn add(store: &Store, name: &str, roles: &[String], expires: Option<Duration>, output: Output) -> Result<Exit, Failed> {

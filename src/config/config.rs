@@ -227,6 +227,15 @@ impl Default for Config {
 }
 
 impl Config {
+    /// Names of headers that upstreams want of callers.
+    pub fn caller_headers(&self) -> impl Iterator<Item = &str> {
+        let remote = self.upstreams.iter().filter_map(|upstream| match &upstream.transport {
+            Ok(Transport::Http(endpoint)) => Some(endpoint),
+            _ => None,
+        });
+        remote.flat_map(|endpoint| endpoint.caller_headers.values()).map(String::as_str)
+    }
+
     /// Fills in what the file leaves out; paths start at `folder`.
     pub(super) fn checked(raw: RawConfig, upstreams: Vec<Upstream>, folder: &Path) -> Self {
         let in_folder = |paths: Vec<String>| paths.into_iter().map(|path| folder.join(path)).collect();

@@ -15,14 +15,14 @@ use super::{
     auth,
     config::{Config, Transport, Upstream},
     models,
-    raw::{RawConfig, RawSandbox, RawUpstream},
+    raw::{RawConfig, RawGrant, RawOAuth, RawSandbox, RawUpstream},
     variables::Environment,
 };
 use crate::model::{
     diagnostic::{Diagnostic, Place},
     limits,
     name::UpstreamName,
-    program::{Endpoint, Program, Sandbox},
+    program::{Endpoint, Grant, OAuth, Program, Sandbox},
     source::{Source, check_version, escaped},
 };
 
@@ -258,6 +258,21 @@ impl Reader<'_> {
     }
 }
 
+/// Headers that are about one connection, besides those that begin with `mcp-` and `content-`.
+const OWN_HEADERS: [&str; 11] = [
+    "accept",
+    "connection",
+    "expect",
+    "host",
+    "keep-alive",
+    "last-event-id",
+    "origin",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
 /// Goes through one upstream of a raw config.
 struct Entry<'r, 'a> {
     reader: &'r mut Reader<'a>,
@@ -277,7 +292,12 @@ impl Entry<'_, '_> {
             self.refuse("config-value", "/prefix", &format!("`prefix` {rule}"));
         }
         match (&raw.command, &raw.url) {
-            (Some(command), None) => Ok(Transport::Stdio(self.program(command, raw))),
+            (Some(command), None) => {
+                if !raw.caller_headers.is_empty() || raw.oauth.is_some() {
+                    self.refuse("config-value", "", "`caller-headers` and `oauth` are for servers over HTTP");
+                }
+                Ok(Transport::Stdio(self.program(command, raw)))
+            }
             (None, Some(url)) => {
                 if raw.sandbox.is_some() {
                     self.refuse("config-value", "/sandbox", "`sandbox` is for servers over stdio");
@@ -324,6 +344,25 @@ impl Entry<'_, '_> {
             self.refuse("config-value", "/url", "`url` must start with `http://` or `https://`");
         }
         let headers = self.texts(&raw.headers, "/headers");
+        for (name, from) in &raw.caller_headers {
+            let pointer = format!("/caller-headers/{}", escaped(name));
+            if let Some(fault) = header_fault(name).or_else(|| header_fault(from)) {
+                self.refuse("config-value", &pointer, fault);
+            } else if from.eq_ignore_ascii_case("authorization") {
+                let reason = "callers' `Authorization` is meant for gatekey, so it goes to no server: let them send another header";
+                self.refuse("config-value", &pointer, reason);
+            }
+        }
+        let caller_headers = raw.caller_headers.iter().map(|(name, from)| (name.clone(), from.clone())).collect();
+        let oauth = raw.oauth.as_ref().map(|raw| self.oauth(raw));
+        let has_both = oauth.as_ref().is_some_and(|oauth| oauth.is_per_caller) && !raw.caller_headers.is_empty();
+        if has_both {
+            self.refuse("config-value", "/caller-headers", "callers either bring headers or log in");
+        }
+        let has_token = headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"));
+        if has_token && oauth.as_ref().is_some_and(|oauth| !oauth.is_per_caller) {
+            self.refuse("config-value", "/headers", "`oauth` sets the header `Authorization`");
+        }
         for (name, value) in &headers {
             if value.chars().any(|c| c.is_control() && c != '\t') {
                 let pointer = format!("/headers/{}", escaped(name));
@@ -335,7 +374,29 @@ impl Entry<'_, '_> {
             }
         }
         let ca_file = raw.ca_file.as_ref().map(|file| self.reader.folder.join(self.expand(file, "/ca-file")));
-        Endpoint { url, headers, ca_file }
+        Endpoint { url, headers, ca_file, caller_headers, oauth }
+    }
+
+    fn oauth(&mut self, raw: &RawOAuth) -> OAuth {
+        let mut text = |given: &Option<String>, member: &str| given.as_ref().map(|text| self.expand(text, member));
+        let client_id = text(&raw.client_id, "/oauth/client-id");
+        let client_secret = text(&raw.client_secret, "/oauth/client-secret");
+        if client_secret.is_some() && client_id.is_none() {
+            self.refuse("config-value", "/oauth/client-secret", "`client-secret` goes with a `client-id`");
+        }
+        if raw.grant == RawGrant::Client && (client_secret.is_none() || raw.per_caller) {
+            let reason = "the grant `client` takes `client-id` and `client-secret`, and is one for all callers";
+            self.refuse("config-value", "/oauth/grant", reason);
+        }
+        OAuth {
+            grant: if raw.grant == RawGrant::Client { Grant::Client } else { Grant::Code },
+            client_id,
+            client_secret,
+            scopes: raw.scopes.clone(),
+            is_per_caller: raw.per_caller,
+            may_be_private: raw.private_addresses,
+            logins: self.reader.environment.data_file("logins.json"),
+        }
     }
 
     fn texts(&mut self, raw: &IndexMap<String, String>, member: &str) -> BTreeMap<String, String> {
@@ -362,6 +423,14 @@ impl Entry<'_, '_> {
         self.reader.findings.push(finding.hint("it is not started; the other upstreams are"));
         self.reasons.push(reason.to_owned());
     }
+}
+
+/// Why callers cannot bring this header, or a server cannot be sent it: the protocol and the connection have their own.
+fn header_fault(name: &str) -> Option<&'static str> {
+    let Ok(name) = reqwest::header::HeaderName::try_from(name) else { return Some("this can be no header's name") };
+    let name = name.as_str();
+    let is_ours = OWN_HEADERS.contains(&name) || name.starts_with("mcp-") || name.starts_with("content-");
+    is_ours.then_some("this header is set by gatekey or by HTTP itself")
 }
 
 /// Whether every child gets this variable.

@@ -120,6 +120,13 @@ pub(super) struct RawUpstream {
     pub(super) headers: IndexMap<String, String>,
     /// Certificates (PEM) to trust besides the system's; relative to this file.
     pub(super) ca_file: Option<String>,
+    /// Headers whose values each caller brings: the server's name of each, and that by which callers send it.
+    #[serde(default)]
+    pub(super) caller_headers: IndexMap<String, String>,
+    /// How tokens for it are got.
+    #[serde(default)]
+    #[schemars(with = "RawOAuth")]
+    pub(super) oauth: Option<RawOAuth>,
     /// Put before all of its tools' names.
     #[serde(default)]
     pub(super) prefix: String,
@@ -214,6 +221,39 @@ impl JsonSchema for RawNetwork {
             "items": {"type": "integer", "minimum": 1, "maximum": 65_535},
         })
     }
+}
+
+/// How an upstream's tokens are got (OAuth 2.1).
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct RawOAuth {
+    /// `code`: a user logs in (`gatekey login`). `client`: by client-id and client-secret alone. Default: code.
+    #[serde(default)]
+    pub(super) grant: RawGrant,
+    /// By which the authorization server knows gatekey. Without it gatekey registers there.
+    pub(super) client_id: Option<String>,
+    /// Of a client that can keep one.
+    pub(super) client_secret: Option<String>,
+    /// What is asked for. Default: what the server proposes.
+    #[serde(default)]
+    pub(super) scopes: Vec<String>,
+    /// Whether each caller logs in (`gatekey login NAME --as CALLER`). Default false: one login for all.
+    #[serde(default)]
+    pub(super) per_caller: bool,
+    /// Whether the authorization server may be at a private address. Default false.
+    #[serde(default)]
+    pub(super) private_addresses: bool,
+}
+
+/// Who agrees to a token.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum RawGrant {
+    /// A user, who logs in.
+    #[default]
+    Code,
+    /// Whoever gave us id and secret.
+    Client,
 }
 
 /// The front over HTTP.

@@ -47,7 +47,16 @@ pub fn choose(config: &mut Config, wanted: &[String], environment: &Environment)
 /// The text is empty, or a command line's quotes do not close.
 pub fn ad_hoc(text: &str, environment: &Environment) -> Result<Upstream, String> {
     let (name, transport) = if text.starts_with("http://") || text.starts_with("https://") {
-        (host_of(text), Transport::Http(Endpoint { url: text.into(), headers: Default::default(), ca_file: None }))
+        (
+            host_of(text),
+            Transport::Http(Endpoint {
+                url: text.into(),
+                headers: Default::default(),
+                ca_file: None,
+                caller_headers: Default::default(),
+                oauth: None,
+            }),
+        )
     } else {
         let words = shlex::split(text).ok_or_else(|| format!("the quotes of `{text}` do not close"))?;
         let Some((command, args)) = words.split_first() else {

@@ -1,6 +1,6 @@
 //! `${VAR}` and `${VAR:-default}` in the values of a config, expanded once.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::PathBuf};
 
 /// The environment that a config is read in, taken once at the command line.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +32,13 @@ impl Environment {
     /// The value of a variable.
     pub fn value(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
+    }
+
+    /// A file of ours in the user's folder for data.
+    pub fn data_file(&self, name: &str) -> Option<PathBuf> {
+        let folder = |name: &str| self.value(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let of_user = folder("XDG_DATA_HOME").or_else(|| Some(folder("HOME")?.join(".local").join("share")));
+        Some(of_user.or(folder("LOCALAPPDATA"))?.join("gatekey").join(name))
     }
 
     /// The variables whose name `is_wanted`.

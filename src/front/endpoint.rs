@@ -8,7 +8,7 @@ use std::{
 use axum::{
     body::{Body, to_bytes},
     http::{
-        HeaderMap, Method, Request, Response, StatusCode,
+        HeaderMap, HeaderName, Method, Request, Response, StatusCode,
         header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER},
     },
 };
@@ -149,6 +149,7 @@ async fn modern(shared: &Arc<Shared>, posted: Posted<'_>) -> Response<Body> {
     let new_session = |outbox: &Arc<Outbox>| {
         let mut session = Session::new(Arc::clone(outbox), caller.principal.clone());
         session.is_one_of_many = caller.credential != Credential::None;
+        bring(shared, &session, headers);
         session
     };
     let Kind::Request { method, .. } = envelope.kind() else {
@@ -202,6 +203,7 @@ async fn legacy(shared: &Arc<Shared>, posted: Posted<'_>) -> Response<Body> {
             Err(refusal) => return refusal,
         }
     };
+    bring(shared, &session.session, headers);
     let Kind::Request { method, .. } = envelope.kind() else {
         shared.gateway.take_parsed(&session.session, session.session.outbox(), line, envelope);
         return plain(StatusCode::ACCEPTED, "");
@@ -218,6 +220,22 @@ async fn legacy(shared: &Arc<Shared>, posted: Posted<'_>) -> Response<Body> {
         response.headers_mut().insert(SESSION, id);
     }
     response
+}
+
+/// Keeps the headers that upstreams want of callers, and no others.
+fn bring(shared: &Shared, session: &Session, headers: &HeaderMap) {
+    let snapshot = shared.gateway.snapshot();
+    let mut wanted = snapshot.config.caller_headers().peekable();
+    if wanted.peek().is_none() {
+        return;
+    }
+    // One that came twice says nothing.
+    let only = |name: &str| {
+        let mut values = headers.get_all(name).iter();
+        values.next().filter(|_| values.next().is_none()).cloned()
+    };
+    let brought = wanted.filter_map(|name| Some((HeaderName::try_from(name).ok()?, only(name)?)));
+    session.bring(brought.collect());
 }
 
 async fn open(shared: &Arc<Shared>, at: At<'_>) -> Result<Arc<HttpSession>, Response<Body>> {

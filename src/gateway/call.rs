@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::{
     dispatch::{Gateway, Request},
-    error::{Doubted, Refused, ToolError, refusal},
+    error::{Doubted, Refused, ToolError, no_credential, refusal},
     meta,
     params::{Params, Rewrite},
-    relay::Outgoing,
+    relay::{NoConnection, Outgoing},
 };
 use crate::{
     catalog::{OpenSkills, Registered, Snapshot},
@@ -79,8 +79,10 @@ impl Gateway {
     /// What the gate refused, for the model to read; the client is not answered yet.
     pub(super) fn try_call(self: &Arc<Self>, request: &Request<'_>, call: Call<'_>) -> Result<(), ToolError> {
         let tool = self.decide(request, call)?;
-        let Some(link) = self.connection(request, tool.upstream_index) else {
-            return Err(self.refused(request, call, Decision::Unavailable, None));
+        let link = match self.connection(request, tool.upstream_index) {
+            Ok(link) => link,
+            Err(NoConnection::Gone) => return Err(self.refused(request, call, Decision::Unavailable, None)),
+            Err(NoConnection::NoRight(reason)) => return Err(no_credential(call.tool, &tool.upstream, &reason)),
         };
         match link.peer() {
             Some(peer) => self.forward(request, call, tool, &link, &peer),

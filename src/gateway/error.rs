@@ -138,6 +138,15 @@ pub(super) fn forbidden_skill(tool: &str, skill: &str) -> ToolError {
     ToolError::new("forbidden", tool, message, "Do without it, and tell the user that a right is missing.")
 }
 
+/// Code of an answer to whom an upstream would not know.
+pub(super) const NO_CREDENTIAL: &str = "credential_missing";
+
+/// The answer to a call for which the caller has nothing by which its upstream would know them.
+pub(super) fn no_credential(tool: &str, upstream: &UpstreamName, reason: &str) -> ToolError {
+    let message = format!("The server `{upstream}` wants to know who is asking: {}.", cut(reason, REASON_CHARS));
+    ToolError::new(NO_CREDENTIAL, tool, message, "Do without it, and tell the user what is missing.")
+}
+
 fn inactive(refused: &Refused<'_>) -> ToolError {
     let tool = refused.tool;
     let message = if refused.has_stale_key {

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::{
     call::down_reason,
     dispatch::{Gateway, Request, no_method},
-    error::Denied,
+    error::{Denied, NO_CREDENTIAL},
     finish::{Expected, Finishing},
     inputs::Unfinished,
     offers::{Found, ORIGIN, distinct},
@@ -23,7 +23,7 @@ use crate::{
         name::SkillName,
     },
     session::LogLevel,
-    upstream::{Link, Offering},
+    upstream::{Link, Offering, Owner},
     wire::{
         envelope::{as_text, json_text, request_line, result_line},
         era::{Era, INVALID_PARAMS, META_LOG_LEVEL, RESOURCE_NOT_FOUND},
@@ -53,6 +53,15 @@ pub(super) struct Outgoing<'a> {
     pub(super) is_repeatable: bool,
     /// Who wants to know what becomes of it, if anybody does.
     pub(super) watcher: Option<Box<dyn Watcher>>,
+}
+
+/// Why there is no connection for a request.
+#[derive(Debug)]
+pub(super) enum NoConnection {
+    /// The upstream is not one of the config any more.
+    Gone,
+    /// The caller has nothing by which the upstream would know them, for this reason.
+    NoRight(String),
 }
 
 /// What a request names, and where that is.
@@ -282,7 +291,15 @@ impl Gateway {
         if decision != Decision::Allow {
             return self.deny(request, decision, &link, &exposed);
         }
-        let Some(link) = self.connection(request, found.upstream) else { return gone(request) };
+        let link = match self.connection(request, found.upstream) {
+            Ok(link) => link,
+            Err(NoConnection::Gone) => return gone(request),
+            Err(NoConnection::NoRight(reason)) => {
+                self.record_denial(request, &exposed, NO_CREDENTIAL);
+                let data = json!({"code": NO_CREDENTIAL});
+                return request.refuse_with(INVALID_PARAMS, &format!("`{}`: {reason}", link.name()), Some(&data));
+            }
+        };
         let Some(peer) = link.peer() else {
             if request.is_last_try() {
                 return self.deny(request, Decision::Unavailable, &link, &exposed);
@@ -310,20 +327,31 @@ impl Gateway {
         }
     }
 
-    /// The connection for a request: a session of the older era that can be asked something gets its own where the
-    /// upstream may ask. `None` where the upstream is not one of the config any more.
-    pub(super) fn connection(&self, request: &Request<'_>, upstream: usize) -> Option<Arc<Link>> {
-        let link = self.pool.link(upstream)?;
-        if request.era == Era::Legacy && !request.session.is_alone && link.is_for_one() {
-            let capabilities = request.session.state().capabilities.clone();
+    /// The connection for a request: one by the caller's own right where the upstream wants that, and never another one
+    /// then; a session of the older era that can be asked something gets its own where the upstream may ask.
+    ///
+    /// # Errors
+    /// There is none for this caller.
+    pub(super) fn connection(&self, request: &Request<'_>, upstream: usize) -> Result<Arc<Link>, NoConnection> {
+        let link = self.pool.link(upstream).ok_or(NoConnection::Gone)?;
+        let session = request.session;
+        let right = link.right_of(&session.principal, session.brought().as_deref()).map_err(NoConnection::NoRight)?;
+        let (caller, credential) = right.map_or((None, None), |(caller, credential)| (Some(caller), Some(credential)));
+        if request.era == Era::Legacy && !session.is_alone && link.is_for_one() {
+            let capabilities = session.state().capabilities.clone();
+            let owner = Owner { session: Some(session.id), caller: caller.clone() };
             let own = capabilities
                 .filter(|said| asks_back(said))
-                .and_then(|said| self.pool.open_own(upstream, request.session.id, &said));
-            if own.is_some() {
-                return own;
+                .and_then(|said| self.pool.open_own(upstream, owner, Some(&said), credential.clone()));
+            if let Some(own) = own {
+                return Ok(own);
             }
         }
-        Some(link)
+        if caller.is_none() {
+            return Ok(link);
+        }
+        let own = self.pool.open_own(upstream, Owner { session: None, caller }, None, credential);
+        own.ok_or_else(|| NoConnection::NoRight("too many connections to it are open".into()))
     }
 
     /// Whether the caller may use something of an upstream that is no tool: the same decision as for tools. Patterns of

@@ -96,7 +96,7 @@ impl Gateway {
             request.session.state().subscribed.remove(uri.as_ref());
         }
         let is_wanted = self.wanted_of(found.upstream).contains(&found.original);
-        let is_legacy = self.connection(request, found.upstream).is_some_and(|link| link.era() == Era::Legacy);
+        let is_legacy = self.connection(request, found.upstream).is_ok_and(|link| link.era() == Era::Legacy);
         if is_legacy && (method == "resources/subscribe" || !is_wanted) {
             self.about_uri(request, method, &[]);
         } else {
@@ -115,7 +115,8 @@ impl Gateway {
     /// By the upstream's own URIs.
     fn wanted_of(&self, upstream: usize) -> BTreeSet<String> {
         let mut wanted = BTreeSet::new();
-        let Some(link) = self.pool.link(upstream) else { return wanted };
+        // Where each caller has a right of their own, that of all must not tell whether something changed.
+        let Some(link) = self.pool.link(upstream).filter(|link| !link.is_per_caller()) else { return wanted };
         for session in self.sessions().into_iter().filter(|session| !self.pool.has_own(upstream, session.id)) {
             let state = session.state();
             let of_listeners = state.listeners.iter().flat_map(|listener| &listener.resources);

@@ -11,7 +11,7 @@ use super::{dispatch::Gateway, error::answer_failure, recorded::outcome_of};
 use crate::{
     gate::policy::Kind,
     session::{LogLevel, Session},
-    upstream::{Clients, Failure, Link, Message, Offering},
+    upstream::{Clients, Failure, Link, Message, Offering, Owner},
     wire::{
         envelope::{Envelope, error_line, id_key, json_text, notification_line},
         era::{INTERNAL_ERROR, META_SUBSCRIPTION, METHOD_NOT_FOUND},
@@ -55,7 +55,7 @@ impl Clients for Gateway {
         let method = message.envelope.method.as_deref().unwrap_or_default();
         match method {
             "notifications/message" => self.log_message(link, message),
-            // Of a session's own connection; the shared one says the same.
+            // The shared connection says the same, and its lists are what clients get.
             "notifications/resources/list_changed" | "notifications/prompts/list_changed" if link.owner().is_some() => {
             }
             "notifications/resources/list_changed" => {
@@ -79,8 +79,8 @@ impl Clients for Gateway {
     }
 
     fn connected(&self, link: &Arc<Link>, peer: &Arc<Peer>) {
-        if let Some(owner) = link.owner() {
-            return self.own_connected(link, peer, owner);
+        if link.owner().is_some() {
+            return self.own_connected(link, peer);
         }
         self.note_shared_uris();
         // Clients that listed before it was up, or before it went down, must list again.
@@ -128,7 +128,7 @@ impl Gateway {
         let mut callers = message.peer.callers();
         match callers.len() {
             0 if link.owner().is_some() => {
-                let session = self.session(link.owner()?)?;
+                let session = self.session(link.session()?)?;
                 let to = Arc::clone(session.outbox());
                 Some((session, to))
             }
@@ -145,8 +145,8 @@ impl Gateway {
     }
 
     /// A new connection of a session's own is told what the session said before.
-    fn own_connected(&self, link: &Link, peer: &Peer, owner: u64) {
-        let Some(session) = self.session(owner) else { return };
+    fn own_connected(&self, link: &Link, peer: &Peer) {
+        let Some(session) = link.session().and_then(|session| self.session(session)) else { return };
         let (level, subscribed) = {
             let state = session.state();
             (state.log_level, state.subscribed.clone())
@@ -167,8 +167,9 @@ impl Gateway {
             return message.peer.caller(id).into_iter().collect();
         }
         let callers = message.peer.callers();
-        if let Some(owner) = link.owner().filter(|_| callers.is_empty()) {
-            return self.session(owner).map(|session| unasked(&session)).into_iter().collect();
+        if link.owner().is_some() && callers.is_empty() {
+            let session = link.session().and_then(|session| self.session(session));
+            return session.map(|session| unasked(&session)).into_iter().collect();
         }
         if callers.len() == 1 {
             return callers;
@@ -237,7 +238,8 @@ impl Gateway {
             notification_line(RESOURCE_UPDATED, Some(&edits.apply()))
         };
         let is_meant = |session: &Arc<Session>| match link.owner() {
-            Some(owner) => session.id == owner,
+            Some(Owner { session: Some(own), .. }) => session.id == *own,
+            Some(Owner { caller, .. }) => caller.as_ref().is_some_and(|caller| session.principal.name == caller.name),
             None => !self.pool.has_own(upstream, session.id),
         };
         for session in self.sessions().into_iter().filter(is_meant) {

@@ -86,6 +86,8 @@ pub const JWKS_BYTES: usize = 256 << 10;
 pub const JWKS_KEYS: usize = 100;
 /// Bytes of the file of tokens: some ten thousand of them.
 pub const TOKENS_BYTES: u64 = 4 << 20;
+/// Bytes of the file of logins: some thousand of them.
+pub const LOGINS_BYTES: u64 = 16 << 20;
 /// How often it is looked whether those who have streams or sessions open may still come: a token that is revoked must be
 /// of no use within a second.
 pub const GRANT_SWEEP: Duration = Duration::from_millis(400);
@@ -94,6 +96,10 @@ pub const COUNTED_CALLERS: usize = 10_000;
 
 /// Connections to one upstream that sessions have for themselves; further sessions share one. Each may be a process.
 pub const OWN_CONNECTIONS: usize = 256;
+/// So many of them are of one caller, who may bring a new credential while calls with an older one are still open.
+pub const OWN_PER_CALLER: usize = 4;
+/// A connection that speaks by one caller's right is closed once nothing was asked over it for this long.
+pub const OWN_IDLE: Duration = Duration::from_secs(10 * 60);
 
 /// An upstream may ask for input this often during one call.
 pub const INPUT_ROUNDS: usize = 16;

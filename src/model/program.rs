@@ -49,9 +49,48 @@ pub struct Endpoint {
     pub headers: BTreeMap<String, String>,
     /// Certificates (PEM) that are trusted besides the system's.
     pub ca_file: Option<PathBuf>,
+    /// Headers whose values each caller brings: the server's name of each, and that by which callers send it.
+    pub caller_headers: BTreeMap<String, String>,
+    /// How tokens for it are got, where it wants such.
+    pub oauth: Option<OAuth>,
 }
 
-// By hand, since arguments, environment and headers may hold secrets.
+impl Endpoint {
+    /// Whether calls go by the credential of whoever makes them.
+    pub fn is_per_caller(&self) -> bool {
+        !self.caller_headers.is_empty() || self.oauth.as_ref().is_some_and(|oauth| oauth.is_per_caller)
+    }
+}
+
+/// How a server's tokens are got (OAuth 2.1).
+#[derive(Clone, PartialEq, Eq)]
+pub struct OAuth {
+    /// Who agrees to it.
+    pub grant: Grant,
+    /// By which the authorization server knows us; without it we register there.
+    pub client_id: Option<String>,
+    /// Of a client that can keep one.
+    pub client_secret: Option<String>,
+    /// What is asked for; what the server proposes where there is none.
+    pub scopes: Vec<String>,
+    /// Whether each caller logs in.
+    pub is_per_caller: bool,
+    /// Whether its authorization server may be at a private address where the server itself is named.
+    pub may_be_private: bool,
+    /// Where logins are kept; absent where the user has no folder for such.
+    pub logins: Option<PathBuf>,
+}
+
+/// Who agrees that we get a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grant {
+    /// A user, who logs in.
+    Code,
+    /// Whoever gave us id and secret.
+    Client,
+}
+
+// By hand, since arguments, environment, headers and client secrets are none of a log's business.
 impl fmt::Debug for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Program").field("command", &self.command).field("cwd", &self.cwd).finish_non_exhaustive()
@@ -61,5 +100,11 @@ impl fmt::Debug for Program {
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Endpoint").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for OAuth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OAuth").field("grant", &self.grant).finish_non_exhaustive()
     }
 }

@@ -8,6 +8,7 @@ use std::{
     },
 };
 
+use axum::http::HeaderMap;
 use tokio::{task::JoinSet, time::Instant};
 
 use crate::{
@@ -39,6 +40,8 @@ pub struct Session {
     pub sent: Arc<Sent>,
     /// The skill whose endpoint it came to; its tools are open and listed.
     pub own_skill: Option<SkillName>,
+    /// Headers that its client brought last, of those that upstreams want of callers.
+    brought: Mutex<Option<Arc<HeaderMap>>>,
     state: Mutex<State>,
     /// Requests that wait for something else than one answer of an upstream.
     tasks: Mutex<JoinSet<()>>,
@@ -124,6 +127,7 @@ impl Session {
             is_one_of_many: false,
             sent: Arc::default(),
             own_skill: None,
+            brought: Mutex::default(),
             state,
             tasks,
         }
@@ -132,6 +136,16 @@ impl Session {
     /// Where what nobody asked for goes.
     pub fn outbox(&self) -> &Arc<Outbox> {
         self.client.outbox()
+    }
+
+    /// Headers that upstreams want of callers, as they came last.
+    pub fn brought(&self) -> Option<Arc<HeaderMap>> {
+        self.brought.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Keeps such headers.
+    pub fn bring(&self, headers: HeaderMap) {
+        *self.brought.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(headers));
     }
 
     /// Lets a request wait in a task that ends with the session.

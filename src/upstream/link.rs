@@ -18,6 +18,7 @@ use tracing::{debug, info, warn};
 
 use super::{
     clients::Clients,
+    credential,
     handshake::{HandshakeError, Hello, Introduced, Memory, greet},
     lists::list_tools,
     offers::{Capabilities, Offer, Offering},
@@ -29,13 +30,14 @@ use crate::{
         diagnostic::Diagnostic,
         limits::{BACKOFF_FIRST, BACKOFF_MOST, BACKOFF_RESET, BACKOFF_SERVED, LIST_QUIET, LIST_STORM, SWEEP},
         name::UpstreamName,
+        program::Endpoint,
         tool::Tool,
     },
     wire::{
         era::Era,
         guard::Guard,
         headers::{ParamHeader, param_headers},
-        http_client::HttpClient,
+        http_client::{Credential, HttpClient},
         peer::{CallError, Peer, Relay},
         timer,
     },
@@ -108,8 +110,8 @@ pub struct Link {
     config: Upstream,
     /// The upstream's number, which no other ever has; its position in the first config.
     index: usize,
-    /// The session whose own it is, and its client.
-    owner: Option<(u64, watch::Sender<Option<Introduced>>)>,
+    /// Whose own it is, where not all share it.
+    own: Option<Own>,
     /// Whether the upstream asked clients anything, or cannot be spoken to in the older era.
     habits: Mutex<Habits>,
     view: Mutex<View>,
@@ -126,6 +128,33 @@ pub struct Link {
     pub(super) list_changed: Notify,
     /// Lines that were no messages.
     pub(super) n_noise: AtomicUsize,
+}
+
+/// Whose a connection is that not all share.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Owner {
+    /// The session that the upstream may ask, in the older era.
+    pub session: Option<u64>,
+    /// The caller by whose right it is spoken to.
+    pub caller: Option<CallerId>,
+}
+
+/// A caller with one of the credentials that they have for an upstream.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CallerId {
+    /// Name of the principal.
+    pub name: String,
+    /// SHA-256 of the credential.
+    pub digest: [u8; 32],
+}
+
+/// What a connection has that not all share.
+#[derive(Debug)]
+pub(super) struct Own {
+    pub(super) owner: Owner,
+    /// The client that it is introduced as; that of all where there is none.
+    pub(super) client: Option<watch::Sender<Option<Introduced>>>,
+    pub(super) credential: Option<Arc<dyn Credential>>,
 }
 
 /// What an upstream was seen to do.
@@ -150,12 +179,7 @@ impl Ended {
 }
 
 impl Link {
-    pub(super) fn new(
-        config: Upstream,
-        index: usize,
-        owner: Option<(u64, watch::Sender<Option<Introduced>>)>,
-        shared: Arc<Shared>,
-    ) -> Self {
+    pub(super) fn new(config: Upstream, index: usize, own: Option<Own>, shared: Arc<Shared>) -> Self {
         let view = View {
             phase: Phase::Starting,
             era: None,
@@ -167,7 +191,7 @@ impl Link {
         Self {
             config,
             index,
-            owner,
+            own,
             habits: Mutex::default(),
             view: Mutex::new(view),
             peer: ArcSwapOption::empty(),
@@ -197,9 +221,22 @@ impl Link {
         self.index
     }
 
+    /// Whose own connection it is; `None` where all share it.
+    pub fn owner(&self) -> Option<&Owner> {
+        self.own.as_ref().map(|own| &own.owner)
+    }
+
     /// The session whose own connection it is.
-    pub fn owner(&self) -> Option<u64> {
-        self.owner.as_ref().map(|(session, _)| *session)
+    pub fn session(&self) -> Option<u64> {
+        self.owner().and_then(|owner| owner.session)
+    }
+
+    /// By what the upstream knows who is asking, besides the headers of the config.
+    pub(super) fn credential(&self, endpoint: &Endpoint) -> Option<Arc<dyn Credential>> {
+        match &self.own {
+            Some(own) => own.credential.clone(),
+            None => credential::of_all(endpoint, self.name()),
+        }
     }
 
     pub(super) fn habits(&self) -> MutexGuard<'_, Habits> {
@@ -250,6 +287,11 @@ impl Link {
         self.locked().era.unwrap_or(Era::Legacy)
     }
 
+    /// Whether calls go by the right of whoever makes them.
+    pub fn is_per_caller(&self) -> bool {
+        matches!(&self.config.transport, Ok(Transport::Http(endpoint)) if endpoint.is_per_caller())
+    }
+
     /// Whether it is reached over HTTP, where a further connection costs little.
     pub fn is_remote(&self) -> bool {
         matches!(self.config.transport, Ok(Transport::Http(_)))
@@ -286,7 +328,7 @@ impl Link {
                 return;
             }
         };
-        let mut memory = if self.owner.is_some() { Memory::Known(Era::Legacy) } else { Memory::Unknown };
+        let mut memory = if self.session().is_some() { Memory::Known(Era::Legacy) } else { Memory::Unknown };
         let mut has_fallen_back = false;
         let mut n_failures = 0;
         while !stop.is_cancelled() {
@@ -295,7 +337,7 @@ impl Link {
                 Transport::Stdio(program) => self.serve_process(program, &mut memory, &stop).await,
                 Transport::Http(endpoint) => self.serve_remote(endpoint, &mut memory, &stop).await,
             };
-            if stop.is_cancelled() || (self.owner.is_some() && self.habits().is_modern_only) {
+            if stop.is_cancelled() || (self.session().is_some() && self.habits().is_modern_only) {
                 return self.change(|view| view.phase = Phase::Unusable(ended.reason));
             }
             if ended.was_probed && memory == Memory::Unknown && !has_fallen_back {
@@ -304,7 +346,7 @@ impl Link {
                 (memory, has_fallen_back) = (Memory::Known(Era::Legacy), true);
                 continue;
             }
-            if !ended.was_ready && self.owner.is_none() {
+            if !ended.was_ready && self.session().is_none() {
                 // Perhaps it ended for another reason, or is another server by now: the other way next time.
                 memory = if memory == Memory::Unknown { Memory::Known(Era::Legacy) } else { Memory::Unknown };
             }
@@ -356,7 +398,8 @@ impl Link {
 
     /// Greets and lists, then follows changes of the list; returns the reason why that failed.
     pub(super) async fn live(self: &Arc<Self>, peer: &Arc<Peer>, memory: &mut Memory) -> String {
-        let client = self.owner.as_ref().map_or(&self.shared.client, |(_, client)| client);
+        let own_client = self.own.as_ref().and_then(|own| own.client.as_ref());
+        let client = own_client.unwrap_or(&self.shared.client);
         let hello = match greet(peer, *memory, self.config.handshake, client).await {
             Ok(hello) => hello,
             Err(HandshakeError::Call { source: CallError::Gone | CallError::Push(_), .. }) => {
@@ -366,7 +409,7 @@ impl Link {
             Err(error) => {
                 let is_answer =
                     matches!(error, HandshakeError::Refused(_) | HandshakeError::Version(_) | HandshakeError::Shape(_));
-                if self.owner.is_some() && is_answer {
+                if self.session().is_some() && is_answer {
                     self.habits().is_modern_only = true;
                 }
                 return error.to_string();
@@ -374,8 +417,11 @@ impl Link {
         };
         *memory = Memory::Known(hello.era);
         info!(upstream = %self.name(), era = ?hello.era, "upstream is connected");
-        if self.owner.is_some() {
+        if self.own.is_some() {
             // The upstream's lists are those of the connection that all share.
+            if let Some(remote) = self.remote.load_full() {
+                remote.set_params(annotated(&self.view().tools));
+            }
             self.change(|view| (view.era, view.capabilities) = (Some(hello.era), Arc::clone(&hello.capabilities)));
             self.peer.store(Some(Arc::clone(peer)));
             self.change(|view| view.phase = Phase::Ready);

@@ -2,6 +2,7 @@
 //! servers. Read `link` first.
 
 mod clients;
+mod credential;
 mod handshake;
 mod link;
 mod lists;
@@ -14,7 +15,8 @@ mod salvage;
 mod subscribe;
 
 pub use clients::{Clients, Message};
-pub use link::{Failure, Link, Phase, View};
+pub use credential::Right;
+pub use link::{CallerId, Failure, Link, Owner, Phase, View};
 pub use offers::{Capabilities, Offer, Offering};
 pub use pool::Pool;
 pub use salvage::salvaged;

@@ -20,12 +20,12 @@ use tokio_util::sync::CancellationToken;
 use super::{
     clients::Clients,
     handshake::Introduced,
-    link::{Link, Phase, Shared},
+    link::{Link, Own, Owner, Phase, Shared},
 };
 use crate::{
     config::Upstream,
-    model::limits::{BACKOFF_MOST, DRAIN, OWN_CONNECTIONS},
-    wire::{era::Era, guard::Guard, peer::Peer},
+    model::limits::{BACKOFF_MOST, DRAIN, OWN_CONNECTIONS, OWN_IDLE, OWN_PER_CALLER},
+    wire::{era::Era, guard::Guard, http_client::Credential, peer::Peer},
 };
 
 /// Every upstream. Its tasks end with [`Pool::stop`].
@@ -39,8 +39,8 @@ pub struct Pool {
     stops: Mutex<BTreeMap<usize, CancellationToken>>,
     /// Links that are not of the config any more and end their last calls.
     retiring: Mutex<Vec<Arc<Link>>>,
-    /// Connections of sessions of their own, by upstream and session.
-    own: Mutex<BTreeMap<(usize, u64), Own>>,
+    /// Connections that not all share, by upstream and owner.
+    own: Mutex<BTreeMap<(usize, Owner), OwnLink>>,
     shared: Arc<Shared>,
     stop: CancellationToken,
     tasks: Mutex<JoinSet<()>>,
@@ -73,11 +73,37 @@ async fn wait_while(is_busy: impl Fn() -> bool, most: Duration) {
     }
 }
 
-/// A connection of a session of its own.
+/// A connection that not all share.
 #[derive(Debug)]
-struct Own {
+struct OwnLink {
     link: Arc<Link>,
     stop: CancellationToken,
+    used: Instant,
+}
+
+impl OwnLink {
+    fn is_busy(&self) -> bool {
+        self.link.peer().is_some_and(|peer| peer.n_open() > 0)
+    }
+
+    /// Whether it has had nothing to do for a while.
+    fn is_idle(&self) -> bool {
+        !self.is_busy() && self.used.elapsed() >= OWN_IDLE
+    }
+}
+
+/// A caller who brings another credential each time takes no room from others: the oldest connection goes. `None` where all
+/// are busy.
+fn make_room(all: &mut BTreeMap<(usize, Owner), OwnLink>, index: usize, caller: &str) -> Option<()> {
+    let is_their =
+        |owner: &Owner| owner.session.is_none() && owner.caller.as_ref().is_some_and(|known| known.name == caller);
+    let their = || all.iter().filter(|((upstream, owner), _)| *upstream == index && is_their(owner));
+    if their().count() < OWN_PER_CALLER {
+        return Some(());
+    }
+    let oldest = their().filter(|(_, own)| !own.is_busy()).min_by_key(|(_, own)| own.used).map(|(at, _)| at.clone())?;
+    all.remove(&oldest)?.stop.cancel();
+    Some(())
 }
 
 impl Pool {
@@ -139,7 +165,7 @@ impl Pool {
         }
         let (pool, index) = (Arc::clone(self), link.index());
         self.tasks().spawn(async move {
-            let is_of_it = |own: &Own| own.link.index() == index;
+            let is_of_it = |own: &OwnLink| own.link.index() == index;
             let is_busy = || {
                 let own: Vec<Arc<Peer>> =
                     pool.own().values().filter(|own| is_of_it(own)).filter_map(|own| own.link.peer()).collect();
@@ -187,39 +213,71 @@ impl Pool {
         });
     }
 
-    /// The connection to the upstream at `index` that is for `session` alone, in the older era; opened if there is none.
-    /// `None` where the upstream does not speak so, or where there are too many.
-    pub fn open_own(&self, index: usize, session: u64, capabilities: &str) -> Option<Arc<Link>> {
+    /// The connection to the upstream at `index` that is for `owner` alone; opened if there is none. With `client`, which a
+    /// session has, it is introduced as that, in the older era. `None` where the upstream does not speak so, or where there
+    /// are too many.
+    pub fn open_own(
+        self: &Arc<Self>,
+        index: usize,
+        owner: Owner,
+        capabilities: Option<&str>,
+        credential: Option<Arc<dyn Credential>>,
+    ) -> Option<Arc<Link>> {
         let shared_link = self.link(index)?;
         let mut all = self.own();
-        if let Some(own) = all.get(&(index, session)) {
-            if own.link.is_available() {
+        let at = (index, owner.clone());
+        if let Some(own) = all.get_mut(&at) {
+            own.used = Instant::now();
+            if own.link.is_available() || owner.session.is_none() {
                 return Some(Arc::clone(&own.link));
             }
             shared_link.habits().is_modern_only |= own.link.habits().is_modern_only;
             return None;
         }
-        let n_own = all.range((index, 0)..=(index, u64::MAX)).count();
-        if shared_link.habits().is_modern_only || n_own >= OWN_CONNECTIONS {
+        if let Some(caller) = owner.caller.as_ref().filter(|_| owner.session.is_none()) {
+            make_room(&mut all, index, &caller.name)?;
+        }
+        let n_own = all.keys().filter(|(upstream, _)| *upstream == index).count();
+        if (owner.session.is_some() && shared_link.habits().is_modern_only) || n_own >= OWN_CONNECTIONS {
             return None;
         }
-        let introduced = Introduced { era: Era::Legacy, capabilities: capabilities.into() };
-        let owner = (session, watch::Sender::new(Some(introduced)));
-        let link = Arc::new(Link::new(shared_link.config().clone(), index, Some(owner), Arc::clone(&self.shared)));
+        let introduced = |said: &str| Introduced { era: Era::Legacy, capabilities: said.into() };
+        let client = capabilities.map(|said| watch::Sender::new(Some(introduced(said))));
+        let own = Own { owner, client, credential };
+        let link = Arc::new(Link::new(shared_link.config().clone(), index, Some(own), Arc::clone(&self.shared)));
+        link.take_over(&shared_link);
         let stop = self.stop.child_token();
         self.tasks().spawn(Arc::clone(&link).run(stop.clone()));
-        all.insert((index, session), Own { link: Arc::clone(&link), stop });
+        if link.session().is_none() {
+            self.tasks().spawn(Arc::clone(self).end_idle(at.clone(), stop.clone()));
+        }
+        all.insert(at, OwnLink { link: Arc::clone(&link), stop, used: Instant::now() });
         Some(link)
+    }
+
+    /// Ends a connection of a caller's own once it has had nothing to do for a while.
+    async fn end_idle(self: Arc<Self>, at: (usize, Owner), stop: CancellationToken) {
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(OWN_IDLE) => {}
+            }
+            let mut all = self.own();
+            if all.get(&at).is_none_or(OwnLink::is_idle) {
+                all.remove(&at);
+                return stop.cancel();
+            }
+        }
     }
 
     /// Whether `session` has a connection of its own to the upstream at `index`.
     pub fn has_own(&self, index: usize, session: u64) -> bool {
-        self.own().contains_key(&(index, session))
+        self.own().keys().any(|(upstream, owner)| *upstream == index && owner.session == Some(session))
     }
 
     /// Asks something over the connections of a session's own; nobody waits for the answers.
     pub fn tell_own(&self, session: u64, method: &str, params: &str) {
-        for own in self.own().iter().filter(|((_, owner), _)| *owner == session).map(|(_, own)| own) {
+        for (_, own) in self.own().iter().filter(|((_, owner), _)| owner.session == Some(session)) {
             if let Some(peer) = own.link.peer() {
                 peer.tell(method, params);
             }
@@ -229,14 +287,15 @@ impl Pool {
     /// Ends the connections of a session's own.
     pub fn end_own(&self, session: u64) {
         self.own().retain(|(_, owner), own| {
-            if *owner == session {
+            let is_its = owner.session == Some(session);
+            if is_its {
                 own.stop.cancel();
             }
-            *owner != session
+            !is_its
         });
     }
 
-    fn own(&self) -> MutexGuard<'_, BTreeMap<(usize, u64), Own>> {
+    fn own(&self) -> MutexGuard<'_, BTreeMap<(usize, Owner), OwnLink>> {
         // Nothing in here can panic half-way through a change.
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -40,7 +40,7 @@ impl Link {
         memory: &mut Memory,
         stop: &CancellationToken,
     ) -> Ended {
-        let client = match HttpClient::new(endpoint, self.shared.line_limit_bytes) {
+        let client = match HttpClient::new(endpoint, self.credential(endpoint), self.shared.line_limit_bytes) {
             Ok(client) => Arc::new(client),
             Err(reason) => return Ended::early(reason),
         };
@@ -146,7 +146,7 @@ impl Remote {
         }
         let Err(error) = outcome else { return };
         debug!(upstream = %self.link.name(), %error, "a request to the upstream failed");
-        if let HttpError::Unreachable(_) = error {
+        if let HttpError::Unreachable(_) | HttpError::NoCredential(_) = error {
             self.failing.try_send(error.to_string()).ok();
         }
         let Some(id) = id else { return };

@@ -8,12 +8,15 @@
 use std::{
     collections::HashMap,
     error::Error as _,
-    sync::{Mutex, MutexGuard, PoisonError},
+    fmt::Debug,
+    path::Path,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use bytes::Bytes;
 use reqwest::{
-    Response, StatusCode, Url,
+    RequestBuilder, Response, StatusCode, Url,
     header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
 };
 use serde_json::Value;
@@ -36,6 +39,7 @@ pub struct HttpClient {
     pub(super) url: Url,
     /// Of every request: those of the config, and what we take.
     pub(super) fixed: HeaderMap,
+    credential: Option<Arc<dyn Credential>>,
     pub(super) limit_bytes: usize,
     state: Mutex<State>,
     /// Held while a session is opened anew, so that many calls that find it gone open one.
@@ -70,12 +74,26 @@ impl Session {
     }
 }
 
+/// By what a server knows who is asking; it may change while a connection lasts.
+pub trait Credential: Debug + Send + Sync {
+    /// The headers of the next request; or why there are none.
+    fn headers(&self) -> Soon<'_, Result<HeaderMap, String>>;
+    /// The server did not take these; says whether there are others now.
+    fn renew<'a>(&'a self, refused: &'a HeaderMap) -> Soon<'a, bool>;
+}
+
+/// What a [`Credential`] may have to wait for.
+pub type Soon<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
 /// Why a line came to nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HttpError {
     /// It did not reach the server.
     #[error("it cannot be reached: {0}")]
     Unreachable(String),
+    /// There is nothing by which the server would know who is asking.
+    #[error("{0}")]
+    NoCredential(String),
     /// It was sent, and then the connection failed.
     #[error("the connection failed: {0}")]
     Broken(String),
@@ -121,7 +139,11 @@ impl HttpClient {
     ///
     /// # Errors
     /// A header or a certificate cannot be used, with the reason.
-    pub fn new(endpoint: &Endpoint, limit_bytes: usize) -> Result<Self, String> {
+    pub fn new(
+        endpoint: &Endpoint,
+        credential: Option<Arc<dyn Credential>>,
+        limit_bytes: usize,
+    ) -> Result<Self, String> {
         let mut fixed = HeaderMap::new();
         fixed.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         fixed.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -134,30 +156,10 @@ impl HttpClient {
             value.set_sensitive(true);
             fixed.insert(name, value);
         }
-        let mut builder = reqwest::Client::builder()
-            .user_agent(concat!("gatekey/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(HTTP_CONNECT)
-            .pool_idle_timeout(HTTP_IDLE)
-            .tcp_nodelay(true)
-            // A redirect would take headers with secrets, and writes, to another place than the config names.
-            .redirect(reqwest::redirect::Policy::none());
-        if endpoint.url.starts_with("http://") && endpoint.ca_file.is_none() {
-            // Without TLS there is nothing to trust, and the system's certificates need not be held in memory.
-            builder = builder.tls_certs_only(std::iter::empty());
-        }
-        if let Some(file) = &endpoint.ca_file {
-            let pem = std::fs::read(file)
-                .map_err(|error| format!("the certificates of `ca-file` cannot be read: {error}"))?;
-            let certificates = reqwest::Certificate::from_pem_bundle(&pem)
-                .map_err(|error| format!("the certificates of `ca-file` are invalid: {error}"))?;
-            builder = builder.tls_certs_merge(certificates);
-        }
-        // Fails where another client came first, which chose the same.
-        rustls::crypto::ring::default_provider().install_default().ok();
-        let http = builder.build().map_err(|error| reason(&error))?;
+        let http = plain_client(endpoint.ca_file.as_deref(), endpoint.url.starts_with("https://"))?;
         let url = Url::parse(&endpoint.url).map_err(|error| format!("its address is invalid: {error}"))?;
         let (state, reopening) = (Mutex::default(), tokio::sync::Mutex::new(()));
-        Ok(Self { http, url, fixed, limit_bytes, state, reopening })
+        Ok(Self { http, url, fixed, credential, limit_bytes, state, reopening })
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
@@ -201,11 +203,27 @@ impl HttpClient {
     }
 
     async fn send(&self, line: Bytes, headers: HeaderMap) -> Result<Response, HttpError> {
-        let request = self.http.post(self.url.clone()).headers(headers).body(line);
-        request.send().await.map_err(|error| match error.is_connect() {
+        self.execute(self.http.post(self.url.clone()).headers(headers).body(line)).await
+    }
+
+    /// Sends a request by the credential that there is. One that the server does not take was not served, so that the
+    /// request is sent again by a newer one.
+    pub(super) async fn execute(&self, request: RequestBuilder) -> Result<Response, HttpError> {
+        let failed = |error: reqwest::Error| match error.is_connect() {
             true => HttpError::Unreachable(reason(&error)),
             false => HttpError::Broken(reason(&error)),
-        })
+        };
+        let Some(credential) = &self.credential else { return request.send().await.map_err(failed) };
+        let again = request.try_clone();
+        let given = credential.headers().await.map_err(HttpError::NoCredential)?;
+        let response = request.headers(given.clone()).send().await.map_err(failed)?;
+        match again {
+            Some(again) if response.status() == StatusCode::UNAUTHORIZED && credential.renew(&given).await => {
+                let given = credential.headers().await.map_err(HttpError::NoCredential)?;
+                again.headers(given).send().await.map_err(failed)
+            }
+            _ => Ok(response),
+        }
     }
 
     fn headers(&self, outline: &Outline) -> HeaderMap {
@@ -360,8 +378,41 @@ impl HttpClient {
         let mut all = self.fixed.clone();
         self.state().session.add_to(&mut all);
         // Many servers have no use for it; none needs to be waited for.
-        drop(self.http.delete(self.url.clone()).headers(all).send().await);
+        drop(self.execute(self.http.delete(self.url.clone()).headers(all)).await);
     }
+}
+
+/// A client as all that we ask of servers goes by.
+///
+/// # Errors
+/// The certificates cannot be used, with the reason.
+pub fn plain_client(ca_file: Option<&Path>, may_need_tls: bool) -> Result<reqwest::Client, String> {
+    let mut builder = reqwest::Client::builder()
+        .user_agent(concat!("gatekey/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(HTTP_CONNECT)
+        .pool_idle_timeout(HTTP_IDLE)
+        .tcp_nodelay(true)
+        // A redirect would take headers with secrets, and writes, to another place than the config names.
+        .redirect(reqwest::redirect::Policy::none());
+    if !may_need_tls && ca_file.is_none() {
+        // Without TLS there is nothing to trust, and the system's certificates need not be held in memory.
+        builder = builder.tls_certs_only(std::iter::empty());
+    }
+    if let Some(file) = ca_file {
+        let pem =
+            std::fs::read(file).map_err(|error| format!("the certificates of `ca-file` cannot be read: {error}"))?;
+        let certificates = reqwest::Certificate::from_pem_bundle(&pem)
+            .map_err(|error| format!("the certificates of `ca-file` are invalid: {error}"))?;
+        builder = builder.tls_certs_merge(certificates);
+    }
+    use_ring();
+    builder.build().map_err(|error| reason(&error))
+}
+
+/// Chooses what TLS is made with; before any client that does not choose itself.
+pub fn use_ring() {
+    // Fails where another client came first, which chose the same.
+    rustls::crypto::ring::default_provider().install_default().ok();
 }
 
 /// Takes the revision out of the answer to `initialize` before it is handed on; later requests name it.

@@ -93,8 +93,11 @@ impl HttpClient {
         if let Some(last) = place.last_id.as_deref().and_then(|id| HeaderValue::try_from(id).ok()) {
             all.insert(HeaderName::from_static(headers::LAST_EVENT), last);
         }
-        let sent = self.http.get(self.url.clone()).headers(all).send().await;
-        let response = sent.map_err(|error| HttpError::Unreachable(reason(&error)))?;
+        let sent = self.execute(self.http.get(self.url.clone()).headers(all)).await;
+        let response = sent.map_err(|error| match error {
+            HttpError::Broken(reason) => HttpError::Unreachable(reason),
+            other => other,
+        })?;
         if response.status().is_success() && has_type(&response, "text/event-stream") {
             return Ok(response);
         }

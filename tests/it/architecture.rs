@@ -7,8 +7,8 @@ use crate::support::root;
 /// Floors from the ground up; a folder uses its own files and lower floors only.
 const FLOORS: &[&[&str]] = &[
     &["model"],
-    &["wire", "config", "skill", "gate", "tokens", "search", "scan", "observe"],
-    &["catalog", "trust", "import"],
+    &["wire", "config", "skill", "gate", "tokens", "search", "scan", "observe", "files"],
+    &["catalog", "trust", "import", "oauth"],
     &["upstream", "session", "lock", "audit", "auth"],
     &["reload", "gateway", "clients", "dashboard"],
     &["front", "report"],

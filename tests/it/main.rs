@@ -13,6 +13,7 @@ mod budget_task;
 mod cases;
 mod check;
 mod conformance;
+mod credentials;
 mod faults;
 mod files;
 mod finding;

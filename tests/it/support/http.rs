@@ -163,6 +163,8 @@ pub(crate) struct HttpClient {
     pub(crate) session: Option<String>,
     /// What it shows to be let in.
     pub(crate) bearer: Option<String>,
+    /// Headers that it sends besides.
+    pub(crate) brings: Vec<(&'static str, String)>,
     lines: Sender<String>,
     /// Where what is no message is noted, for whoever reads a failed test.
     notes: Arc<Mutex<String>>,
@@ -172,7 +174,16 @@ pub(crate) struct HttpClient {
 
 impl HttpClient {
     pub(crate) fn new(url: String, lines: Sender<String>, notes: Arc<Mutex<String>>) -> Self {
-        Self { url, http: connections(), session: None, bearer: None, lines, notes, running: HashMap::new() }
+        Self {
+            url,
+            http: connections(),
+            session: None,
+            bearer: None,
+            brings: Vec::new(),
+            lines,
+            notes,
+            running: HashMap::new(),
+        }
     }
 
     /// Posts a message. Requests go on in the background; others are accepted when this returns.
@@ -208,6 +219,9 @@ impl HttpClient {
     pub(crate) fn headed(&self, mut request: RequestBuilder, message: &Value) -> RequestBuilder {
         if let Some(bearer) = &self.bearer {
             request = request.bearer_auth(bearer);
+        }
+        for (name, value) in &self.brings {
+            request = request.header(*name, value);
         }
         let params = &message["params"];
         if let Some(version) = params["_meta"][META_VERSION].as_str() {

@@ -213,26 +213,17 @@ impl Provider {
 
     /// A user with these claims signs in, as with a browser; returns the JWT that the client is given for `audience`.
     pub(crate) fn sign_in(&self, user: &str, claims: &Value, audience: &str) -> String {
-        let builder = reqwest::Client::builder().tls_certs_only(std::iter::empty()).no_proxy();
-        let http = builder.redirect(reqwest::redirect::Policy::none()).build().expect("a client needs nothing");
         let put = connections().put(format!("{}/users/{user}", self.url)).header("content-type", "application/json");
         assert_eq!(Reply::to(put.body(claims.to_string())).status, 204);
-        let form = |request: reqwest::RequestBuilder, fields: &[(&str, &str)]| {
-            let mut url = reqwest::Url::parse("http://form").expect("it is one");
-            url.query_pairs_mut().extend_pairs(fields);
-            let body = url.query().unwrap_or_default().to_owned();
-            Reply::to(request.header("content-type", "application/x-www-form-urlencoded").body(body))
-        };
         let back = "http://127.0.0.1:1/back";
-        let mut authorize = reqwest::Url::parse(&format!("{}/oauth2/authorize", self.url)).expect("it is one");
-        authorize.query_pairs_mut().extend_pairs([
+        let mut page = reqwest::Url::parse(&format!("{}/oauth2/authorize", self.url)).expect("it is one");
+        page.query_pairs_mut().extend_pairs([
             ("response_type", "code"),
             ("client_id", audience),
             ("redirect_uri", back),
             ("scope", "openid"),
         ]);
-        let agreed = form(http.post(authorize), &[("sub", user)]);
-        let location = reqwest::Url::parse(agreed.header("location")).unwrap_or_else(|_| panic!("{agreed:?}"));
+        let location = reqwest::Url::parse(&agree(page.as_str(), user)).expect("it is one");
         let code = location.query_pairs().find(|(name, _)| name == "code").expect("a code").1.into_owned();
         let fields = [
             ("grant_type", "authorization_code"),
@@ -241,7 +232,24 @@ impl Provider {
             ("client_id", audience),
             ("client_secret", "any"),
         ];
-        let given = form(http.post(format!("{}/oauth2/token", self.url)), &fields);
+        let given = form(&format!("{}/oauth2/token", self.url), &fields);
         given.json()["id_token"].as_str().unwrap_or_else(|| panic!("{given:?}")).to_owned()
     }
+}
+
+/// A user signs in at an authorization server's page and agrees; returns the address to which they are sent back.
+pub(crate) fn agree(page: &str, user: &str) -> String {
+    let agreed = form(page, &[("sub", user)]);
+    let location = agreed.header("location");
+    assert!(!location.is_empty(), "{agreed:?}");
+    location.to_owned()
+}
+
+fn form(url: &str, fields: &[(&str, &str)]) -> Reply {
+    let builder = reqwest::Client::builder().tls_certs_only(std::iter::empty()).no_proxy();
+    let http = builder.redirect(reqwest::redirect::Policy::none()).build().expect("a client needs nothing");
+    let mut encoded = reqwest::Url::parse("http://form").expect("it is one");
+    encoded.query_pairs_mut().extend_pairs(fields);
+    let body = encoded.query().unwrap_or_default().to_owned();
+    Reply::to(http.post(url).header("content-type", "application/x-www-form-urlencoded").body(body))
 }

@@ -96,6 +96,12 @@ impl Proxy {
         Self::client_of(Arc::clone(&self.process), way, url)
     }
 
+    /// Sends this header from now on.
+    pub(crate) fn bringing(mut self, name: &'static str, value: &str) -> Self {
+        self.http.as_mut().expect("it is reached over HTTP").brings.push((name, value.to_owned()));
+        self
+    }
+
     /// A further client of the same process, over HTTP, with this token.
     pub(crate) fn another_as(&self, way: Way, bearer: &str) -> Self {
         self.another_at(way, self.url().to_owned()).with_bearer(bearer).greeted()

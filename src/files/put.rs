@@ -1,14 +1,15 @@
-//! Putting a whole file in place of another in one step.
+//! Putting a whole file in place of another in one step. Must not know what is in it.
 
 use std::{
-    fs, io,
+    fs::{self, File},
+    io,
     path::{Path, PathBuf},
 };
 
 use crate::model::limits::FILE_LINKS;
 
 /// The file that a link leads to, also where that is not there yet.
-pub(super) fn target(file: &Path) -> PathBuf {
+pub fn target(file: &Path) -> PathBuf {
     let mut target = file.to_owned();
     for _ in 0..FILE_LINKS {
         let Ok(next) = fs::read_link(&target) else { break };
@@ -18,7 +19,10 @@ pub(super) fn target(file: &Path) -> PathBuf {
 }
 
 /// Writes beside the file and puts that in its place, so that nobody reads half of it; who may read and write it stays.
-pub(super) fn write(file: &Path, bytes: &[u8]) -> io::Result<()> {
+///
+/// # Errors
+/// As the system says.
+pub fn write(file: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut builder = beside();
     // As any new file, for all that the user's mask lets in.
     #[cfg(unix)]
@@ -27,9 +31,24 @@ pub(super) fn write(file: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// The same for a file that is for its owner's eyes only, whatever it was before.
-pub(super) fn write_private(file: &Path, bytes: &[u8]) -> io::Result<()> {
+///
+/// # Errors
+/// As the system says.
+pub fn write_private(file: &Path, bytes: &[u8]) -> io::Result<()> {
     // A temporary file is its owner's from the start.
     put(&beside(), file, bytes, None)
+}
+
+/// Waits for others who change the file. It is itself replaced each time, so that another one beside it is locked.
+///
+/// # Errors
+/// As the system says.
+pub fn lock(file: &Path) -> io::Result<File> {
+    let mut name = file.file_name().unwrap_or_default().to_owned();
+    name.push(".lock");
+    let lock = File::options().create(true).append(true).open(file.with_file_name(name))?;
+    lock.lock()?;
+    Ok(lock)
 }
 
 fn beside() -> tempfile::Builder<'static, 'static> {
