@@ -65,6 +65,22 @@ pub enum Refusal {
     Unavailable,
 }
 
+/// Why nobody can be known.
+#[derive(Debug, thiserror::Error)]
+pub enum AuthError {
+    /// The file of tokens is there and cannot be used.
+    #[error("failed to load the tokens: {0}")]
+    Tokens(#[from] TokenFileError),
+    /// An issuer's keys cannot be fetched, for this reason.
+    #[error("issuer `{name}`: {reason}")]
+    Issuer {
+        /// Its name in the config.
+        name: String,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
 /// Seconds since 1970.
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs()
@@ -74,15 +90,15 @@ impl Auth {
     /// Reads the tokens; keys are fetched when they are needed.
     ///
     /// # Errors
-    /// The file of tokens is there and cannot be used.
-    pub fn new(config: &config::Auth) -> Result<Self, TokenFileError> {
+    /// See [`AuthError`].
+    pub fn new(config: &config::Auth) -> Result<Self, AuthError> {
         ring::install();
         let tokens = config.tokens.clone().map(Tokens::new).transpose()?;
         let trusted = |issuer: &config::Issuer| {
-            let keys = Keys::new(issuer).map_err(|error| TokenFileError::Invalid(error.to_string()))?;
-            Ok(Trusted { issuer: issuer.clone(), keys })
+            let named = |reason: String| AuthError::Issuer { name: issuer.name.clone(), reason };
+            Ok(Trusted { issuer: issuer.clone(), keys: Keys::new(issuer).map_err(named)? })
         };
-        let trusted = config.issuers.iter().map(trusted).collect::<Result<_, TokenFileError>>()?;
+        let trusted = config.issuers.iter().map(trusted).collect::<Result<_, AuthError>>()?;
         Ok(Self { tokens, trusted, resource: config.resource.clone() })
     }
 

@@ -51,6 +51,7 @@ mod tests {
             issuer: String::new(),
             audience: None,
             jwks_url: None,
+            ca_file: None,
             principal_claim: principal.into(),
             roles_claim: roles.into(),
             scopes: [("mcp:write".to_owned(), vec!["editor".to_owned()])].into_iter().collect(),

@@ -17,8 +17,8 @@ use serde_json::Value;
 
 use crate::{
     config::{Issuer, is_loopback},
-    model::limits::{HTTP_CONNECT, JWKS_BYTES, JWKS_FRESH, JWKS_KEPT, JWKS_KEYS, JWKS_PAUSE, JWKS_WAIT},
-    wire::timer,
+    model::limits::{JWKS_BYTES, JWKS_FRESH, JWKS_KEPT, JWKS_KEYS, JWKS_PAUSE, JWKS_WAIT},
+    wire::{http_client::plain_client, timer},
 };
 
 /// Why there is no key for a token.
@@ -70,25 +70,16 @@ impl Keys {
     /// Nothing is fetched yet.
     ///
     /// # Errors
-    /// There is no client for it.
-    pub(super) fn new(issuer: &Issuer) -> Result<Self, reqwest::Error> {
-        let mut builder = reqwest::Client::builder()
-            .user_agent(concat!("gatekey/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(HTTP_CONNECT)
-            // Whoever could redirect us could name keys of their own.
-            .redirect(reqwest::redirect::Policy::none());
-        let urls = [Some(&issuer.issuer), issuer.jwks_url.as_ref()];
-        if urls.into_iter().flatten().all(|url| url.starts_with("http://")) {
-            // Without TLS there is nothing to trust, and the system's certificates need not be held in memory.
-            builder = builder.tls_certs_only(std::iter::empty());
-        }
-        // Fails where another client came first, which chose the same.
-        rustls::crypto::ring::default_provider().install_default().ok();
+    /// Its certificates cannot be used, with the reason.
+    pub(super) fn new(issuer: &Issuer) -> Result<Self, String> {
+        let mut urls = [Some(&issuer.issuer), issuer.jwks_url.as_ref()].into_iter().flatten();
+        let may_need_tls = urls.any(|url| url.starts_with("https://"));
         Ok(Self {
             name: issuer.name.clone(),
             issuer: issuer.issuer.clone(),
             jwks_url: issuer.jwks_url.clone(),
-            http: builder.build()?,
+            // It follows no redirects: whoever could redirect us could name keys of their own.
+            http: plain_client(issuer.ca_file.as_deref(), may_need_tls)?,
             state: Mutex::default(),
             fetching: tokio::sync::Mutex::new(()),
         })

@@ -14,6 +14,6 @@ mod ring;
 mod token_file;
 mod tokens;
 
-pub use auth::{Auth, Caller, Credential, Refusal};
+pub use auth::{Auth, AuthError, Caller, Credential, Refusal};
 pub use limiter::{Limiter, Permit, TooMany};
 pub use token_file::{Token, TokenFile, TokenFileError, new_token};

@@ -14,10 +14,12 @@ use super::{
     setup::{Looked, look, prepare},
 };
 use crate::{
+    auth::{Auth, TokenFile},
     catalog::{CLIENTS, lint, scan_skills},
+    config,
     gateway::META_TOOLS,
     lock::{Lock, LockError},
-    model::diagnostic::{Diagnostic, Severity},
+    model::diagnostic::{Diagnostic, Place, Severity},
 };
 
 pub(super) fn run(args: &Check, output: &Output) -> Result<Exit, Failed> {
@@ -40,6 +42,7 @@ pub(super) fn run(args: &Check, output: &Output) -> Result<Exit, Failed> {
     }
     let Looked { findings: of_running, snapshot, has_failed, skills, .. } = looked;
     findings.extend(of_running);
+    findings.extend(config.http.auth.as_ref().and_then(nobody_comes));
     // Lint says them again, with advice.
     findings.retain(|finding| !skills.findings.contains(finding));
     findings.extend(lint(&skills).findings);
@@ -107,6 +110,20 @@ pub(super) fn run(args: &Check, output: &Output) -> Result<Exit, Failed> {
 }
 
 /// Whether a file is broken, rather than complete and worth a finding.
+/// What keeps clients over HTTP out whom the config means to let in.
+fn nobody_comes(auth: &config::Auth) -> Option<Diagnostic> {
+    let file = auth.tokens.as_ref()?;
+    let place = Place { file: file.clone(), ..Place::default() };
+    match Auth::new(auth).map(|_| TokenFile::read(file)) {
+        Err(error) => Some(Diagnostic::error("auth-unusable", error.to_string()).at(place)),
+        Ok(Ok(tokens)) if tokens.tokens.is_empty() && auth.issuers.is_empty() => {
+            let found = Diagnostic::warning("auth-nobody", "there is no token, so nobody can come over HTTP");
+            Some(found.at(place).hint("`gatekey token add NAME` makes one"))
+        }
+        Ok(_) => None,
+    }
+}
+
 fn is_invalid(finding: &Diagnostic) -> bool {
     finding.is_error() && (finding.code.starts_with("config-") || finding.code.starts_with("skill"))
 }

@@ -144,5 +144,5 @@ fn known(auth: &config::Auth, args: &Proxy, socket: &SocketAddr) -> Result<Auth,
             "write `resource = \"https://…/mcp\"` into the config's table `[http.auth]`: what clients reach it by";
         return Err(Failed::new(Exit::Usage, "JWTs must name this server, and it has no name").hint(hint));
     }
-    Auth::new(auth).map_err(|error| Failed::new(Exit::Invalid, format!("failed to load the tokens: {error}")))
+    Auth::new(auth).map_err(|error| Failed::new(Exit::Invalid, error))
 }

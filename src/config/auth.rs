@@ -30,6 +30,8 @@ pub struct Issuer {
     pub audience: Option<String>,
     /// Where its keys are, where its metadata is not to say so.
     pub jwks_url: Option<String>,
+    /// Certificates (PEM) that are trusted besides the system's.
+    pub ca_file: Option<PathBuf>,
     /// The claim that tells callers apart.
     pub principal_claim: String,
     /// The claim with the roles.
@@ -53,6 +55,7 @@ pub(super) fn checked(raw: RawAuth, folder: &Path) -> Auth {
         issuer: raw.issuer,
         audience: raw.audience,
         jwks_url: raw.jwks_url,
+        ca_file: raw.ca_file.map(|file| folder.join(file)),
         principal_claim: raw.principal_claim.unwrap_or_else(|| "sub".into()),
         roles_claim: raw.roles_claim.unwrap_or_else(|| "roles".into()),
         scopes: raw.scopes,
@@ -76,6 +79,7 @@ pub(super) fn texts(raw: &mut RawAuth) -> Vec<(String, &mut String)> {
         texts.push((at("issuer"), &mut issuer.issuer));
         texts.extend(issuer.audience.as_mut().map(|text| (at("audience"), text)));
         texts.extend(issuer.jwks_url.as_mut().map(|text| (at("jwks-url"), text)));
+        texts.extend(issuer.ca_file.as_mut().map(|text| (at("ca-file"), text)));
     }
     texts
 }

@@ -303,6 +303,8 @@ pub(super) struct RawIssuer {
     pub(super) audience: Option<String>,
     /// Where its keys are. Default: where its metadata says (RFC 8414, OpenID Connect Discovery).
     pub(super) jwks_url: Option<String>,
+    /// Certificates (PEM) to trust besides the system's; relative to this file.
+    pub(super) ca_file: Option<String>,
     /// The claim that tells callers apart. Default `sub`.
     pub(super) principal_claim: Option<String>,
     /// The claim with the roles, a list or words; dots lead into objects, as in `realm_access.roles`. Default `roles`.

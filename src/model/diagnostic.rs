@@ -112,6 +112,8 @@ impl fmt::Display for Diagnostic {
 
 /// Every code there is, sorted. A code, once shipped, keeps its meaning.
 pub const CODES: &[&str] = &[
+    "auth-nobody",
+    "auth-unusable",
     "budget-skill",
     "budget-start",
     "client-name-long",

@@ -25,19 +25,25 @@ fn floor(folder: &str) -> usize {
 
 /// Every source file, by its path below `src`.
 fn files() -> BTreeMap<String, String> {
-    fn walk(folder: &Path, files: &mut BTreeMap<String, String>) {
+    files_of("src")
+}
+
+/// The Rust files of a folder of the project, by their path in it.
+fn files_of(folder: &str) -> BTreeMap<String, String> {
+    fn walk(top: &Path, folder: &Path, files: &mut BTreeMap<String, String>) {
         for entry in fs::read_dir(folder).unwrap().flatten() {
             let path = entry.path();
             if path.is_dir() {
-                walk(&path, files);
+                walk(top, &path, files);
             } else if path.extension().is_some_and(|ending| ending == "rs") {
-                let name = path.strip_prefix(root().join("src")).unwrap().to_string_lossy().replace('\\', "/");
+                let name = path.strip_prefix(top).unwrap().to_string_lossy().replace('\\', "/");
                 files.insert(name, fs::read_to_string(&path).unwrap());
             }
         }
     }
     let mut files = BTreeMap::new();
-    walk(&root().join("src"), &mut files);
+    let top = root().join(folder);
+    walk(&top, &top, &mut files);
     files
 }
 
@@ -133,6 +139,30 @@ fn files_say_what_they_own_and_stay_short_and_mod_files_only_declare() {
         }
     }
     assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+/// Everywhere else the compiler refuses it. Each of these has a twin without it, and tests that hold it against that.
+const UNSAFE: [&str; 4] =
+    ["encoder/src/bert.rs", "encoder/src/products.rs", "encoder/src/q4.rs", "encoder/src/vectors.rs"];
+
+#[test]
+fn unsafe_code_stands_where_it_is_stated_and_nowhere_else() {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    assert!(manifest.contains("unsafe_code = \"deny\""));
+    for member in ["Cargo.toml", "encoder/Cargo.toml"] {
+        let manifest = fs::read_to_string(root().join(member)).unwrap();
+        assert!(manifest.contains("[lints]\nworkspace = true"), "{member}");
+    }
+    let mut found = Vec::new();
+    for folder in ["src", "encoder", "tests", "benches", "examples"] {
+        for (name, text) in files_of(folder) {
+            // In two words, so that this file is none of them.
+            if ["allow", "expect", "warn"].iter().any(|level| text.contains(&format!("{level}(unsafe{}", "_code"))) {
+                found.push(format!("{folder}/{name}"));
+            }
+        }
+    }
+    assert_eq!(found, UNSAFE);
 }
 
 #[test]

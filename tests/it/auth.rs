@@ -393,3 +393,25 @@ fn calls_at_once_are_counted_until_they_end_and_giving_one_up_makes_room() {
     wait_until("there is room", 5 * SECOND, || ping() == 200);
     assert_eq!(proxy.result("ping", json!({})), json!({}));
 }
+
+#[test]
+fn check_says_why_nobody_could_come() {
+    let (case, config) = guarded("");
+    let codes = || {
+        let (_, stdout, _) = run(["check", "--json", "--config", config.to_str().unwrap()]);
+        let found: Value = serde_json::from_str(&stdout).unwrap();
+        let codes =
+            found["diagnostics"].as_array().unwrap().iter().map(|found| found["code"].as_str().unwrap().to_owned());
+        codes.filter(|code| code.starts_with("auth-")).collect::<Vec<_>>()
+    };
+    assert_eq!(codes(), ["auth-nobody"]);
+    token(&config, "ann", &[]);
+    assert_eq!(codes(), [""; 0]);
+    case.write("tokens.json", "{");
+    assert_eq!(codes(), ["auth-unusable"]);
+
+    let text = std::fs::read_to_string(&config).unwrap();
+    let issuer = "[http.auth.issuers.corp]\nissuer = \"https://id.example\"\nca-file = \"corp.pem\"\n";
+    std::fs::write(&config, text.replace("tokens = \"tokens.json\"", "tokens = \"none.json\"\n") + issuer).unwrap();
+    assert_eq!(codes(), ["auth-unusable"], "the certificates are not there");
+}
