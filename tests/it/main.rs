@@ -38,6 +38,7 @@ mod scan;
 mod shop;
 mod skills;
 mod support;
+mod tls;
 mod trust;
 mod upstreams;
 mod verbatim;

@@ -29,9 +29,11 @@ def options(parser):
     parser.add_argument("--issuer")
     parser.add_argument("--own", action="store_true")
     parser.add_argument("--client")
+    parser.add_argument("--jwks")
 
 
 ns = fake.cli(extra=options)
+SCHEME = "https://" if fake.f["tls"] else "http://"
 keys = dict(reversed(key.split("=", 1)) for key in ns.key)
 opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -61,7 +63,7 @@ def check(handler, msg):
     session = handler.headers.get("Mcp-Session-Id")
     if user is None:
         fake._note({"refused": msg.get("method")})
-        where = "http://%s/.well-known/oauth-protected-resource/mcp" % handler.headers["Host"]
+        where = SCHEME + handler.headers["Host"] + "/.well-known/oauth-protected-resource/mcp"
         handler.reply(401, None, {"WWW-Authenticate": 'Bearer resource_metadata="%s"' % where})
         return True
     if session and owners.setdefault(session, user) != user:
@@ -72,12 +74,12 @@ def check(handler, msg):
 
 
 def metadata(handler, _body):
-    own = "http://" + handler.headers["Host"]
+    own = SCHEME + handler.headers["Host"]
     handler.reply(200, {"resource": own + "/mcp", "authorization_servers": [ns.issuer or own]})
 
 
 def server_metadata(handler, _body):
-    own = "http://" + handler.headers["Host"]
+    own = SCHEME + handler.headers["Host"]
     handler.reply(200, {"issuer": own, "authorization_endpoint": own + "/authorize", "token_endpoint": own + "/token",
                         "registration_endpoint": own + "/register", "response_types_supported": ["code"],
                         "code_challenge_methods_supported": ["S256"], "scopes_supported": ["read", "offline_access"],
@@ -99,7 +101,7 @@ def authorize(handler, body):
     code = "code-%d" % len(codes)
     codes[code] = (dict(urllib.parse.parse_qsl(body.decode()))["sub"], asked["client_id"], asked["code_challenge"],
                    asked["redirect_uri"])
-    back = {"code": code, "state": asked["state"], "iss": "http://" + handler.headers["Host"]}
+    back = {"code": code, "state": asked["state"], "iss": SCHEME + handler.headers["Host"]}
     handler.reply(302, None, {"Location": asked["redirect_uri"] + "?" + urllib.parse.urlencode(back)})
 
 
@@ -132,6 +134,8 @@ def token(handler, body):
 
 
 fake.pages["/.well-known/oauth-protected-resource/mcp"] = metadata
+if ns.jwks:
+    fake.pages["/keys"] = lambda handler, _body: handler.reply(200, json.load(open(ns.jwks)))
 if ns.own:
     fake.pages["/.well-known/oauth-authorization-server"] = server_metadata
     fake.pages.update({"/register": register, "/authorize": authorize, "/token": token})
