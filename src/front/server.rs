@@ -192,7 +192,11 @@ async fn admit(shared: &Arc<Shared>, request: Request, skill: Option<&str>) -> R
     }
     match door::caller(shared, request.headers(), request.uri()).await {
         Ok(caller) => endpoint::serve(shared, request, skill, caller).await,
-        Err(refusal) => refusal,
+        Err(refusal) => {
+            // Not in the audit, which strangers could fill until it forgets what matters.
+            tracing::info!(status = %refusal.status(), "somebody is not let in");
+            refusal
+        }
     }
 }
 

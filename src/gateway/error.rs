@@ -22,6 +22,8 @@ const REASON_CHARS: usize = 400;
 pub(super) struct ToolError {
     /// Stable; one of product's six outcomes, or `invalid_arguments`, `unknown_skill`, `unknown_reference`.
     pub(super) code: &'static str,
+    /// The same without concealment, for the audit.
+    pub(super) decided: &'static str,
     /// The tool that was asked for.
     pub(super) tool: String,
     /// The skill to load.
@@ -37,7 +39,8 @@ pub(super) struct ToolError {
 impl ToolError {
     /// An error without a skill.
     pub(super) fn new(code: &'static str, tool: &str, message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { code, tool: tool.to_owned(), skill: None, message: message.into(), hint: hint.into(), more: Vec::new() }
+        let (message, hint) = (message.into(), hint.into());
+        Self { code, decided: code, tool: tool.to_owned(), skill: None, message, hint, more: Vec::new() }
     }
 
     /// The tool result, as JSON.
@@ -116,7 +119,8 @@ pub(super) fn refusal(decision: Decision, refused: &Refused<'_>) -> ToolError {
                 let servers = cut(&refused.unknown_servers.join("; "), REASON_CHARS);
                 message.push_str(&format!(" Not all servers have said what they offer: {servers}."));
             }
-            ToolError::new("not_found", tool, message, hint)
+            let decided = if decision == Decision::Forbidden { "forbidden" } else { "not_found" };
+            ToolError { decided, ..ToolError::new("not_found", tool, message, hint) }
         }
         Decision::Quarantined => {
             let doubt = refused.doubt.clone().unwrap_or_default();

@@ -101,7 +101,7 @@ impl Gateway {
         let Some(audit) = self.audit.get() else { return };
         let mut record = of_request(request, "refused");
         record["tool"] = json!(cut(&error.tool, SAID));
-        record["code"] = json!(error.code);
+        record["code"] = json!(error.decided);
         if let Some(skill) = &error.skill {
             record["skill"] = json!(skill);
         }
@@ -115,6 +115,12 @@ impl Gateway {
         record["what"] = json!(cut(what, SAID));
         record["code"] = json!(code);
         audit.record(record);
+    }
+
+    /// A request of a known caller was turned away before anybody looked at what it asks for.
+    pub fn record_turned_away(&self, principal: &Principal, code: &str) {
+        let Some(audit) = self.audit.get() else { return };
+        audit.record(json!({"event": "refused", "principal": principal.name, "code": code}));
     }
 
     /// A skill, or a file of it, was given to a client.

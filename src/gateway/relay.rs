@@ -286,6 +286,7 @@ impl Gateway {
         }
         let is_concealed = decision == Decision::Forbidden && request.snapshot.config.is_concealing;
         if is_concealed || decision == Decision::NotFound {
+            self.record_denial(request, &exposed, if is_concealed { "forbidden" } else { "not_found" });
             return unknown(request, method, &exposed);
         }
         if decision != Decision::Allow {
@@ -395,6 +396,14 @@ impl Gateway {
         let denied = Denied { what, skills: distinct(skills), reason: down_reason(link) };
         self.record_denial(request, what, &format!("{decision:?}").to_lowercase());
         let (code, message, data) = denied.error(decision, request.era);
+        request.refuse_with(code, &message, Some(&data));
+    }
+
+    /// The caller may know that it is there and that they may not use it.
+    pub(super) fn forbid(&self, request: &Request<'_>, what: &str) {
+        self.record_denial(request, what, "forbidden");
+        let denied = Denied { what, skills: Vec::new(), reason: None };
+        let (code, message, data) = denied.error(Decision::Forbidden, request.era);
         request.refuse_with(code, &message, Some(&data));
     }
 
@@ -528,13 +537,6 @@ fn unknown(request: &Request<'_>, method: &str, what: &str) {
         "resources/read" | "resources/subscribe" | "resources/unsubscribe" => not_there(request, what),
         _ => no_method(request, method),
     }
-}
-
-/// The caller may know that it is there and that they may not use it.
-pub(super) fn forbidden(request: &Request<'_>, what: &str) {
-    let denied = Denied { what, skills: Vec::new(), reason: None };
-    let (code, message, data) = denied.error(Decision::Forbidden, request.era);
-    request.refuse_with(code, &message, Some(&data));
 }
 
 /// No upstream has a resource of this URI.

@@ -46,13 +46,15 @@ impl Gateway {
         let skill = match found {
             SkillFor::Known(skill) => Some(skill).filter(|skill| snapshot.is_free(skill)),
             SkillFor::Forbidden => {
-                super::relay::forbidden(request, &uri);
+                self.forbid(request, &uri);
                 return true;
             }
             SkillFor::Unknown => None,
         };
-        let on_disk = skill.and_then(|skill| skill.on_disk.as_ref());
-        let Some(skill) = on_disk.filter(|skill| skill.is_servable()) else { return false };
+        let Some((known, skill)) = skill.and_then(|skill| Some((skill, skill.on_disk.as_ref()?))) else { return false };
+        if !skill.is_servable() {
+            return false;
+        }
         if !request.has_waited() {
             // Files are read away from the thread that serves everybody.
             let skill = skill.clone();
@@ -67,6 +69,9 @@ impl Gateway {
         };
         match answer {
             Some(mut answer) => {
+                if method == "resources/read" {
+                    self.record_reading(request, known, Some(&path));
+                }
                 if request.era == Era::Modern && method != "resources/directory/read" {
                     answer["ttlMs"] = json!(CACHE_MS);
                     answer["cacheScope"] = json!("private");

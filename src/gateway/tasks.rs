@@ -17,17 +17,18 @@ pub(super) struct Tasks(Mutex<Known>);
 #[derive(Debug, Default)]
 struct Known {
     order: VecDeque<String>,
-    /// Position of the upstream, and whose task it is.
-    owners: HashMap<String, (usize, Principal)>,
+    /// Positions of upstreams by the names of those whose tasks they are: two may give the same id.
+    owners: HashMap<String, HashMap<String, usize>>,
 }
 
 impl Tasks {
     /// Notes whose task it is.
     pub(super) fn add(&self, id: &str, upstream: usize, principal: &Principal) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.owners.insert(id.to_owned(), (upstream, principal.clone())).is_none() {
+        if !known.owners.contains_key(id) {
             known.order.push_back(id.to_owned());
         }
+        known.owners.entry(id.to_owned()).or_default().insert(principal.name.clone(), upstream);
         while known.order.len() > TASKS
             && let Some(oldest) = known.order.pop_front()
         {
@@ -38,13 +39,14 @@ impl Tasks {
     /// The upstream of a task, where `principal` may know it.
     pub(super) fn upstream(&self, id: &str, principal: &Principal) -> Option<usize> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.owners.get(id).filter(|(_, owner)| owner == principal).map(|(upstream, _)| *upstream)
+        known.owners.get(id)?.get(&principal.name).copied()
     }
 
     /// Whether the client of `session` may hear of it: its own, and one of which we know nothing where all clients are one
     /// principal.
     pub(super) fn is_for(&self, id: &str, session: &Session) -> bool {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.owners.get(id).map_or(!session.is_one_of_many, |(_, owner)| *owner == session.principal)
+        let is_theirs = |owners: &HashMap<String, usize>| owners.contains_key(&session.principal.name);
+        known.owners.get(id).map_or(!session.is_one_of_many, is_theirs)
     }
 }

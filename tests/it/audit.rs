@@ -104,6 +104,28 @@ fn every_decision_and_call_stands_there(way: Way) {
 }
 }
 
+in_ways! { [stdio modern_http]
+fn what_is_hidden_from_a_caller_is_not_hidden_from_the_audit(way: Way) {
+    let desk = Desk::new("");
+    let config = fs::read_to_string(desk.path("gatekey.toml")).unwrap();
+    let rules = "conceal = true\n[[rules]]\ndeny-skills = [\"beta\"]\n[[rules]]";
+    fs::write(desk.path("gatekey.toml"), config.replacen("[[rules]]", rules, 1)).unwrap();
+    fs::create_dir_all(desk.path("skills/beta")).unwrap();
+    fs::write(desk.path("skills/beta/SKILL.md"), "---\nname: beta\ndescription: Handles pears.\n---\nSlice.\n").unwrap();
+    let mut proxy = desk.start(way);
+    assert_eq!(proxy.call("a_drop", json!({"n": 1}))["structuredContent"]["code"], "not_found");
+    assert_eq!(proxy.call("skill_load", json!({"name": "beta"}))["structuredContent"]["code"], "unknown_skill");
+    assert_eq!(proxy.call("skill_load", json!({"name": "gamma"}))["structuredContent"]["code"], "unknown_skill");
+    let codes: Vec<Value> = desk.of("refused").into_iter().map(|record| record["code"].clone()).collect();
+    assert_eq!(codes, ["forbidden", "forbidden", "unknown_skill"]);
+
+    // A skill that is read as a resource is read all the same.
+    proxy.result("resources/read", json!({"uri": "skill://alpha/notes.md"}));
+    let read = &desk.of("reference")[0];
+    assert_eq!((&read["skill"], &read["path"]), (&json!("alpha"), &json!("notes.md")));
+}
+}
+
 #[test]
 fn arguments_and_answers_are_not_written_unless_they_are_wanted() {
     let desk = Desk::new("");

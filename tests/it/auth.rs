@@ -394,6 +394,57 @@ fn calls_at_once_are_counted_until_they_end_and_giving_one_up_makes_room() {
     assert_eq!(proxy.result("ping", json!({})), json!({}));
 }
 
+in_ways! { [http modern_http]
+fn a_task_is_of_use_to_whoever_began_it(way: Way) {
+    let mut case = Case::of_server("jobs");
+    if way.is_modern() {
+        case.add_args("jobs", &["--era", "modern"]);
+    }
+    let config = case.own_config("start-wait-ms = 20000\n[http.auth]\ntokens = \"tokens.json\"");
+    let (ann, bob) = (token(&config, "ann", &[]), token(&config, "bob", &[]));
+    let mut ann = Proxy::spawn_in(way, proxy_of(&config)).with_bearer(&ann).greeted();
+    let mut bob = ann.another_as(way, &bob);
+    ann.load("jobs");
+    bob.load("jobs");
+    let start = |proxy: &mut Proxy| {
+        let mut params = json!({"name": "start", "arguments": {}, "task": {"ttl": 60_000}});
+        if way.is_modern() {
+            params["_meta"] = modern_meta();
+            params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
+        }
+        let begun = proxy.result("tools/call", params);
+        begun.pointer("/task/taskId").or(begun.get("taskId")).unwrap_or_else(|| panic!("{begun}")).as_str().unwrap().to_owned()
+    };
+    let (of_ann, of_bob) = (start(&mut ann), start(&mut bob));
+    assert_ne!(of_ann, of_bob);
+    let methods: &[&str] =
+        if way.is_modern() { &["tasks/get", "tasks/cancel", "tasks/update"] } else { &["tasks/get", "tasks/result", "tasks/cancel"] };
+    let n_reached = || case.journal("journal-jobs.jsonl").iter().filter(|note| note.to_string().contains("tasks/")).count();
+    for method in methods {
+        for (proxy, foreign) in [(&mut ann, &of_bob), (&mut bob, &of_ann)] {
+            let before = n_reached();
+            let id = proxy.ask(method, json!({"taskId": foreign}));
+            let answer = proxy.answer_to(id);
+            assert!(answer["error"]["message"].as_str().is_some_and(|text| text.contains("unknown task")), "{method}: {answer}");
+            assert_eq!(n_reached(), before, "{method}");
+        }
+    }
+    for (proxy, own) in [(&mut ann, &of_ann), (&mut bob, &of_bob)] {
+        assert_eq!(proxy.result("tasks/get", json!({"taskId": own}))["status"], "working");
+        if !way.is_modern() {
+            let listed = proxy.result("tasks/list", json!({}));
+            let ids: Vec<&str> = listed["tasks"].as_array().unwrap().iter().map(|task| task["taskId"].as_str().unwrap()).collect();
+            assert_eq!(ids, [own.as_str()]);
+        }
+    }
+    // What becomes of bob's is told to nobody else.
+    bob.call("finish", json!({}));
+    assert_eq!(bob.result("tasks/get", json!({"taskId": of_bob}))["status"], "completed");
+    ann.result("tasks/get", json!({"taskId": of_ann}));
+    assert_eq!(ann.count(|message| message.to_string().contains(&of_bob)), 0);
+}
+}
+
 #[test]
 fn check_says_why_nobody_could_come() {
     let (case, config) = guarded("");

@@ -121,7 +121,10 @@ pub(super) fn skill<'a>(request: &'a Request<'_>, tool: &str, name: &str) -> Res
     match snapshot.skill_for(name.trim(), principal) {
         SkillFor::Known(skill) => Ok(skill),
         SkillFor::Forbidden => Err(forbidden_skill(tool, name)),
-        SkillFor::Unknown => Err(unknown_skill(snapshot, principal, tool, name)),
+        SkillFor::Unknown => {
+            let decided = if snapshot.skills.contains_key(name.trim()) { "forbidden" } else { "unknown_skill" };
+            Err(ToolError { decided, ..unknown_skill(snapshot, principal, tool, name) })
+        }
     }
 }
 

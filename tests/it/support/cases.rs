@@ -46,6 +46,15 @@ impl Case {
         case
     }
 
+    /// The server of this folder over stdio, as the upstream of its name.
+    pub(crate) fn of_server(name: &str) -> Self {
+        let mut case = Self::new(name);
+        let args = json!(["server.py", "--journal", format!("journal-{name}.jsonl")]);
+        let server = case.with_full_paths(json!({"command": "python3", "args": args}));
+        case.servers.insert(name.to_owned(), server);
+        case
+    }
+
     /// The talking server over stdio as each of these upstreams; all but the first have a prefix.
     pub(crate) fn talks(names: &[&str]) -> Self {
         let mut case = Self::new("talks");

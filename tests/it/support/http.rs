@@ -230,6 +230,7 @@ impl HttpClient {
             let name = match method {
                 "tools/call" | "prompts/get" => &params["name"],
                 "resources/read" => &params["uri"],
+                "tasks/get" | "tasks/update" | "tasks/cancel" => &params["taskId"],
                 _ => return request,
             };
             return request.header("mcp-name", &*encode(name.as_str().unwrap_or_default()));
