@@ -17,7 +17,7 @@ use crate::{
     auth::{Caller, Credential},
     gateway::Gateway,
     model::{
-        limits::{REPLAY_ENDED_BYTES, STREAMS, UNSOLICITED_BYTES},
+        limits::{REPLAY_ENDED_BYTES, SESSION_SHARE, STREAMS, UNSOLICITED_BYTES},
         name::SkillName,
     },
     session::Session,
@@ -116,7 +116,8 @@ impl Sessions {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens a session; `None` where there are too many, none of which is idle.
+    /// Opens a session; `None` where there are too many, none of which is idle. One of many callers can take only a part of
+    /// them, so that there are some left for the others.
     pub(super) fn open(&self, caller: &Caller, skill: Option<SkillName>) -> Option<Arc<HttpSession>> {
         if self.all().len() >= self.most {
             self.end_idle();
@@ -140,7 +141,9 @@ impl Sessions {
             n_open: AtomicU64::new(0),
         });
         let mut all = self.all();
-        if all.len() >= self.most {
+        let is_own = |other: &&Arc<HttpSession>| other.session.principal.name == caller.principal.name;
+        let most_own = if session.is_one_of_many { (self.most / SESSION_SHARE).max(1) } else { self.most };
+        if all.len() >= self.most || all.values().filter(is_own).count() >= most_own {
             return None;
         }
         all.insert(id, Arc::clone(&opened));

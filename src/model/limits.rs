@@ -52,6 +52,8 @@ pub const CONNECTIONS: usize = 8_192;
 pub const SESSIONS: usize = 10_000;
 /// A session that is not used for this long ends.
 pub const SESSION_IDLE: Duration = Duration::from_secs(30 * 60);
+/// The part of all sessions that one of many callers may have: one in so many.
+pub const SESSION_SHARE: usize = 10;
 /// How often idle sessions are looked for.
 pub const SESSION_SWEEP: Duration = Duration::from_secs(30);
 /// Headers of one request, and their bytes.

@@ -446,6 +446,17 @@ fn a_task_is_of_use_to_whoever_began_it(way: Way) {
 }
 
 #[test]
+fn one_caller_leaves_sessions_for_the_others() {
+    let (_case, config) = guarded("http.sessions = 20");
+    let (ann, bob) = (token(&config, "ann", &[]), token(&config, "bob", &[]));
+    let proxy = Proxy::spawn_in(Way::Http, proxy_of(&config));
+    let http = connections();
+    let open = |token: &str| status(post(&http, proxy.url(), INITIALIZE).bearer_auth(token));
+    assert_eq!([open(&ann), open(&ann), open(&ann), open(&ann)], [200, 200, 503, 503]);
+    assert_eq!([open(&bob), open(&bob), open(&bob)], [200, 200, 503]);
+}
+
+#[test]
 fn check_says_why_nobody_could_come() {
     let (case, config) = guarded("");
     let codes = || {
