@@ -1,6 +1,7 @@
 //! Whether files of the audit are as they were written: no line changed, gone, added or moved.
 
 use std::{
+    collections::BTreeSet,
     fs,
     io::{self, BufRead as _, BufReader},
     path::{Path, PathBuf},
@@ -15,8 +16,10 @@ pub struct Verified {
     pub n_records: u64,
     /// The number of the first one; over 1 where older files are gone.
     pub first: u64,
-    /// The digest of the last one: whoever keeps it can tell later that nothing was cut off.
+    /// Number and digest of the last one, `212:9f86…`: whoever notes it can tell later that nothing was cut off.
     pub head: String,
+    /// Those of the heads that were noted before that it goes through.
+    pub passed: BTreeSet<String>,
 }
 
 /// Where a chain breaks first.
@@ -43,13 +46,13 @@ pub fn files_of(file: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Goes through a chain.
+/// Goes through a chain, and looks for heads that were noted before.
 ///
 /// # Errors
 /// A file cannot be read.
-pub fn verify(files: &[PathBuf]) -> io::Result<Result<Verified, Broken>> {
-    let mut verified = Verified { n_records: 0, first: 0, head: String::new() };
-    let mut last = 0;
+pub fn verify(files: &[PathBuf], noted: &[String]) -> io::Result<Result<Verified, Broken>> {
+    let mut verified = Verified { n_records: 0, first: 0, head: String::new(), passed: BTreeSet::new() };
+    let (mut last, mut last_digest) = (0, String::new());
     // A line that is no record, which the next one must account for.
     let mut torn: Option<(Broken, String)> = None;
     for file in files {
@@ -85,10 +88,12 @@ pub fn verify(files: &[PathBuf]) -> io::Result<Result<Verified, Broken>> {
                 }
             } else if bound.seq != last + 1 {
                 return Ok(Err(broken(format!("has number {}, where {} was to come", bound.seq, last + 1))));
-            } else if bound.prev != verified.head {
+            } else if bound.prev != last_digest {
                 return Ok(Err(broken("does not fit the line before: one of the two was changed".into())));
             }
-            (last, verified.head) = (bound.seq, digest(&line));
+            (last, last_digest) = (bound.seq, digest(&line));
+            verified.head = format!("{last}:{last_digest}");
+            verified.passed.extend(noted.iter().filter(|head| **head == verified.head).cloned());
             verified.n_records += 1;
         }
     }

@@ -318,6 +318,9 @@ pub(super) enum AuditAction {
         /// Files that are written to; those that were put aside are looked at too [default: the config's]
         #[arg(value_name = "FILE")]
         files: Vec<PathBuf>,
+        /// A head that was printed before: the audit must still go through it (repeatable)
+        #[arg(long = "head", value_name = "NUMBER:DIGEST")]
+        heads: Vec<String>,
         #[command(flatten)]
         setup: Setup,
     },

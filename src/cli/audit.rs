@@ -10,10 +10,13 @@ use super::{
     output::Output,
     setup::{config_file, prepare_from},
 };
-use crate::audit::{Broken, Verified, files_of, verify};
+use crate::{
+    audit::{Broken, Verified, files_of, verify},
+    model::hidden::visible,
+};
 
 pub(super) fn run(args: &AuditCommand, output: Output) -> Result<Exit, Failed> {
-    let AuditAction::Verify { files, setup } = &args.command;
+    let AuditAction::Verify { files, heads, setup } = &args.command;
     let files = if files.is_empty() {
         let config = prepare_from(setup, config_file(setup))?.config;
         let audit = config.audit.ok_or_else(|| {
@@ -26,10 +29,12 @@ pub(super) fn run(args: &AuditCommand, output: Output) -> Result<Exit, Failed> {
     };
     let mut data: Vec<Value> = Vec::new();
     let mut is_broken = false;
+    let mut missing: Vec<&String> = heads.iter().collect();
     for file in files {
         let unreadable = |error| Failed::new(Exit::Usage, format!("failed to read `{}`: {error}", file.display()));
-        let (shown, found) = match verify(&files_of(&file)).map_err(unreadable)? {
-            Ok(Verified { n_records, first, head }) => {
+        let (shown, found) = match verify(&files_of(&file), heads).map_err(unreadable)? {
+            Ok(Verified { n_records, first, head, passed }) => {
+                missing.retain(|head| !passed.contains(*head));
                 let gone =
                     if first > 1 { format!(", older files are gone (it begins at {first})") } else { String::new() };
                 (
@@ -50,10 +55,17 @@ pub(super) fn run(args: &AuditCommand, output: Output) -> Result<Exit, Failed> {
             output.data(&shown);
         }
     }
+    for head in &missing {
+        let why = "nothing goes through this head: records were cut off, made anew, or put aside and are gone";
+        data.push(json!({"head": head, "state": "missing", "why": why}));
+        if !output.is_json {
+            output.data(&format!("{}: {why}", visible(head)));
+        }
+    }
     if output.is_json {
         output.envelope("audit.verify", &json!(data), &[]);
     }
-    Ok(if is_broken { Exit::Findings } else { Exit::Done })
+    Ok(if is_broken || !missing.is_empty() { Exit::Findings } else { Exit::Done })
 }
 
 /// The file, and those beside it that other processes wrote.

@@ -66,7 +66,12 @@ impl Desk {
     }
 
     fn verify(&self) -> (i32, String) {
-        let (code, stdout, stderr) = run(["audit", "verify", "--config", self.path("gatekey.toml").to_str().unwrap()]);
+        self.verify_with(&[])
+    }
+
+    fn verify_with(&self, more: &[&str]) -> (i32, String) {
+        let config = self.path("gatekey.toml");
+        let (code, stdout, stderr) = run([&["audit", "verify", "--config", config.to_str().unwrap()], more].concat());
         (code, stdout + &stderr)
     }
 }
@@ -193,6 +198,25 @@ fn a_line_that_was_changed_removed_added_or_moved_is_found_with_its_place() {
     // Without its head nobody can tell that the end was cut off: the head is what one keeps.
     let (code, said) = changed(|lines| drop(lines.pop()));
     assert!(code == 0 && said.contains("head "), "{code} {said}");
+}
+
+#[test]
+fn an_end_that_was_cut_off_shows_by_the_head_that_somebody_noted() {
+    let desk = Desk::new("");
+    let mut proxy = desk.start(Way::Stdio);
+    proxy.call("c_put", json!({"n": 1}));
+    let said = desk.verify().1;
+    let head = said.rsplit_once("head ").unwrap().1.trim().to_owned();
+    proxy.call("c_put", json!({"n": 2}));
+    drop(proxy);
+    let whole = fs::read_to_string(desk.path("audit.jsonl")).unwrap();
+    assert_eq!(desk.verify_with(&["--head", &head]).0, 0, "it goes on from there");
+    let number: usize = head.split_once(':').unwrap().0.parse().unwrap();
+    let lines: Vec<&str> = whole.lines().take(number - 1).collect();
+    fs::write(desk.path("audit.jsonl"), lines.join("\n") + "\n").unwrap();
+    assert_eq!(desk.verify().0, 0, "by itself it looks whole");
+    let (code, said) = desk.verify_with(&["--head", &head]);
+    assert!(code == 1 && said.contains(&head) && said.contains("cut off"), "{code} {said}");
 }
 
 #[test]
