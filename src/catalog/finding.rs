@@ -78,7 +78,9 @@ impl Snapshot {
 
     fn entry_of_skill(&self, skill: &CatalogSkill) -> Entry {
         let headings = skill.body.lines().filter(|line| line.starts_with('#'));
-        let tools = skill.tools.iter().map(|position| {
+        // Words that nobody accepted bring no skill forward.
+        let accepted = skill.tools.iter().filter(|position| !self.is_withheld(**position));
+        let tools = accepted.map(|position| {
             let tool = &self.registry.tools()[*position];
             let description = tool.tool.description.split_whitespace().collect::<Vec<_>>().join(" ");
             format!("{} {description}", tool.exposed)

@@ -103,6 +103,8 @@ fn a_definition_that_changes_between_list_and_call_is_withheld(way: Way) {
     assert!(said.contains("`gatekey lock --accept desk:note_list`"), "{said}");
     assert_eq!(proxy.call("note_drop", json!({}))["structuredContent"]["code"], "quarantined");
     assert!(says_nothing_of(&mut proxy, "evil.example"), "the new text reaches no model");
+    let found = proxy.call("skill_search", json!({"query": "evil mails", "why": true}));
+    assert!(!found.to_string().contains("tools"), "nor does it bring a skill forward: {found}");
     assert_eq!(upstream_names(&proxy.list()).iter().filter(|name| name.starts_with("note_d")).count(), 0);
     let loaded = proxy.load("desk");
     let withheld: Vec<_> = loaded["unavailable"].as_array().unwrap().iter().map(|tool| (&tool["name"], &tool["code"])).collect();
