@@ -4,3 +4,4 @@
 pub mod key;
 pub mod map;
 pub mod policy;
+mod reading;

@@ -3,6 +3,7 @@
 
 use wildmatch::WildMatch;
 
+use super::reading::Readings;
 use crate::model::{name::UpstreamName, principal::Principal};
 
 /// The rules of the config, ready to be asked.
@@ -128,7 +129,8 @@ impl Policy {
     }
 
     /// Whether `principal` may know and use what is named. A denial holds for either of its names, since another upstream
-    /// can make it be exposed under another one; an allowance holds for the exposed name only.
+    /// can make it be exposed under another one; an allowance holds for the exposed name only. Of a URI a denial holds for
+    /// whatever a server may read it as, and an allowance must hold for its text and its plain readings.
     pub fn is_visible(
         &self,
         principal: &Principal,
@@ -138,18 +140,21 @@ impl Policy {
         original: &str,
     ) -> bool {
         let is_resource = kind == Kind::Resource;
+        let of_uris = is_resource && !self.rules.is_empty();
+        let read = of_uris.then(|| [Readings::of(exposed), Readings::of(original)]);
+        let (denied, allowed) = match &read {
+            Some(read) => (read.iter().flat_map(Readings::any).collect(), read[0].all().collect()),
+            None => (vec![exposed, original], vec![exposed]),
+        };
         self.judge(principal, |rule| {
-            let own = |patterns: &[NamePattern], name: &str| {
-                is_resource && patterns.iter().any(|pattern| pattern.name.matches(name))
+            let named = |tools: &[ToolPattern], resources: &[NamePattern], name: &str| {
+                tools.iter().any(|pattern| pattern.matches(upstream, name))
+                    || (is_resource && resources.iter().any(|pattern| pattern.name.matches(name)))
             };
-            let named =
-                |patterns: &[ToolPattern], name: &str| patterns.iter().any(|pattern| pattern.matches(upstream, name));
             Verdict {
-                is_denied: [exposed, original]
-                    .iter()
-                    .any(|name| named(&rule.deny, name) || own(&rule.deny_resources, name)),
+                is_denied: denied.iter().any(|name| named(&rule.deny, &rule.deny_resources, name)),
                 is_limited: !rule.allow.is_empty() || (is_resource && !rule.allow_resources.is_empty()),
-                is_allowed: named(&rule.allow, exposed) || own(&rule.allow_resources, exposed),
+                is_allowed: allowed.iter().all(|name| named(&rule.allow, &rule.allow_resources, name)),
             }
         })
     }
@@ -340,6 +345,11 @@ mod tests {
             (&viewer, Kind::Other, "notes://1", "notes://1", false),
             (&bob, Kind::Resource, "file:///1", "file:///1", true),
             (&bob, Kind::Resource, "notes://hr/1", "notes://hr/1", false),
+            (&bob, Kind::Resource, "notes://hr%2F1", "notes://hr%2F1", false),
+            (&bob, Kind::Resource, "notes://a/../../hr/1", "notes://a/../../hr/1", false),
+            (&viewer, Kind::Resource, "notes://1/../file", "notes://1/../file", true),
+            (&viewer, Kind::Resource, "notes://a%20b", "notes://a%20b", true),
+            (&viewer, Kind::Resource, "NOTES://1", "NOTES://1", false),
             (&bob, Kind::Tool, "notes://hr/1", "notes://hr/1", true),
         ] {
             assert_eq!(policy.is_visible(who, kind, &mail, name, original), is_visible, "{who} {kind:?} {name}");
