@@ -30,6 +30,7 @@
 //! | 0 | [`model`] | the vocabulary: names, tools, callers, findings, limits, files with places |
 //! | 1 | [`wire`] | passing over JSON, JSON-RPC envelopes, framing, id tables, HTTP, child processes, our own stdio, timers |
 //! | 1 | [`config`] | `gatekey.toml` and clients' files → a checked config |
+//! | 1 | [`files`] | files of ours, replaced as a whole by one writer at a time |
 //! | 1 | [`skill`] | SKILL.md, read leniently; references |
 //! | 1 | [`gate`] | gating maps, keys, the one decision |
 //! | 1 | [`scan`] | looking through skills and tools' definitions for what is hardly meant well |
@@ -54,7 +55,8 @@
 //! # Invariants
 //!
 //! 1. Floors 0 and 1 know no clock and, `wire` apart, no processes or network.
-//! 2. Only `reload` publishes. Only `gateway` answers clients. Only `upstream` talks to servers.
+//! 2. Only `reload` publishes. Only `gateway` answers clients. Only `upstream` talks to servers; `auth` and `oauth`
+//!    fetch keys and tokens.
 //! 3. A request loads the snapshot once and carries it.
 //! 4. The same snapshot and scope give the same bytes of `tools/list`.
 //! 5. A broken file changes nothing that a client can see, and is visible in `check`.
@@ -62,6 +64,7 @@
 //! 7. A relayed body is never decoded and encoded again; where a name, id or token must change, the bytes around it stay.
 //! 8. Nothing but `cli/output.rs` writes to stdout; on the stdio transport not even that.
 //! 9. No task without an owner, no channel without a bound, no secret in a log.
+//! 10. What a caller has of their own (session, key, task, credential, the connection by it) serves no other caller.
 //!
 //! # Reading order
 //!
