@@ -13,9 +13,10 @@ use super::{
     finish::{Expected, Finishing},
     inputs::Unfinished,
     offers::{Found, ORIGIN, distinct},
-    params::Rewrite,
+    params::{Rewrite, is_ambiguous},
 };
 use crate::{
+    catalog::{OpenSkills, Snapshot},
     config::BeyondTools,
     gate::policy::{Decision, Kind, Standing},
     model::{
@@ -177,10 +178,12 @@ impl Gateway {
     fn complete(self: &Arc<Self>, request: &Request<'_>) {
         let reference = request.params.raw("ref");
         let all = reference.and_then(|reference| members(reference)).unwrap_or_default();
-        let (Some(reference), Some((key, named))) =
-            (reference, ["name", "uri"].iter().find_map(|key| Some((*key, member(&all, key)?.value))))
-        else {
-            return request.refuse(INVALID_PARAMS, "`ref` must name a prompt or a resource template");
+        let named: Vec<(&str, &str)> =
+            ["name", "uri"].iter().filter_map(|key| Some((*key, member(&all, key)?.value))).collect();
+        // The gate must not decide on one while the upstream completes the other.
+        let is_ambiguous = is_ambiguous(&all, &["type", "name", "uri"]);
+        let (Some(reference), &[(key, named)]) = (reference.filter(|_| !is_ambiguous), named.as_slice()) else {
+            return request.refuse(INVALID_PARAMS, "`ref` must name one prompt or one resource template");
         };
         if self.is_asking(request, &[Offering::Prompts, Offering::Templates, Offering::Resources]) {
             return;
@@ -239,7 +242,7 @@ impl Gateway {
             }
             return no_method(request, method);
         };
-        if !self.is_any_open(request, upstream) {
+        if !is_anybodys(method) || !is_open_to(request, upstream) {
             // What it does is not known, so it is not there for somebody to whom nothing of the upstream is open.
             return no_method(request, method);
         }
@@ -343,19 +346,10 @@ impl Gateway {
             exposed,
             original,
             is_quarantined: false,
-            is_open: request.snapshot.config.beyond_tools == BeyondTools::Readable
-                || self.is_any_open(request, upstream),
+            is_open: request.snapshot.config.beyond_tools == BeyondTools::Readable || is_open_to(request, upstream),
             is_available: link.peer().is_some(),
         };
         request.snapshot.policy.decide(&request.session.principal, Some(&standing))
-    }
-
-    /// Whether a tool of the upstream is open to the caller.
-    fn is_any_open(&self, request: &Request<'_>, upstream: usize) -> bool {
-        let open = super::call::open_to(request, None);
-        let tools = request.snapshot.registry.tools().iter().enumerate();
-        let mut own = tools.filter(|(_, tool)| tool.upstream_index == upstream);
-        own.any(|(position, _)| request.snapshot.is_open(position, &open))
     }
 
     fn deny(&self, request: &Request<'_>, decision: Decision, link: &Link, what: &str) {
@@ -472,6 +466,25 @@ impl Gateway {
         let state = self.secret.unseal(&session.principal, link.name(), &sealed)?;
         Some(Some(json_text(state)))
     }
+}
+
+/// Whether a tool of the upstream is open to the caller.
+fn is_open_to(request: &Request<'_>, upstream: usize) -> bool {
+    is_any_open(&request.snapshot, &super::call::open_to(request, None), upstream)
+}
+
+/// Whether any of these skills opens a tool of the upstream, or one is always open.
+pub(super) fn is_any_open(snapshot: &Snapshot, open: &OpenSkills, upstream: usize) -> bool {
+    let mut own = snapshot.registry.tools().iter().enumerate().filter(|(_, tool)| tool.upstream_index == upstream);
+    own.any(|(position, _)| snapshot.is_open(position, open))
+}
+
+/// Whether a method that we know nothing of may be passed on. Those of the protocol's own families name things that rules
+/// are about, in ways that we do not know; and what is spelled nearly as one of them is one to a lenient server.
+fn is_anybodys(method: &str) -> bool {
+    let family = method.split('/').next().unwrap_or_default().to_ascii_lowercase();
+    let is_plain = method.bytes().all(|byte| byte.is_ascii_graphic());
+    is_plain && !["tools", "resources", "prompts", "completion", "tasks", "skills"].contains(&&*family)
 }
 
 /// Whether a client said that it can be asked anything.

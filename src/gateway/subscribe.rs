@@ -117,11 +117,14 @@ impl Gateway {
         let mut wanted = BTreeSet::new();
         let Some(link) = self.pool.link(upstream) else { return wanted };
         for session in self.sessions().into_iter().filter(|session| !self.pool.has_own(upstream, session.id)) {
-            let state = session.state();
-            let of_listeners = state.listeners.iter().flat_map(|listener| &listener.resources);
-            for uri in state.subscribed.iter().chain(of_listeners) {
-                if let Some(found) = self.find_uri(uri).filter(|found| found.upstream == upstream)
-                    && self.may_hear(&session, &link, uri, &found.original)
+            let uris: BTreeSet<Box<str>> = {
+                let state = session.state();
+                let of_listeners = state.listeners.iter().flat_map(|listener| &listener.resources);
+                state.subscribed.iter().chain(of_listeners).cloned().collect()
+            };
+            for uri in uris {
+                if let Some(found) = self.find_uri(&uri).filter(|found| found.upstream == upstream)
+                    && self.may_hear(&session, &link, &uri, &found.original)
                 {
                     wanted.insert(found.original);
                 }

@@ -9,12 +9,13 @@ use tracing::debug;
 
 use super::{dispatch::Gateway, error::answer_failure, recorded::outcome_of};
 use crate::{
+    config::BeyondTools,
     gate::policy::Kind,
     session::{LogLevel, Session},
     upstream::{Clients, Failure, Link, Message, Offering},
     wire::{
         envelope::{Envelope, error_line, id_key, json_text, notification_line},
-        era::{INTERNAL_ERROR, META_SUBSCRIPTION, METHOD_NOT_FOUND},
+        era::{Era, INTERNAL_ERROR, META_SUBSCRIPTION, METHOD_NOT_FOUND},
         outbox::Outbox,
         peer::{Caller, Form, Peer, Relay},
         splice::{Edits, member, members},
@@ -254,10 +255,17 @@ impl Gateway {
         }
     }
 
-    /// Whether rules let the client of `session` know this resource: they may have changed since it asked to hear of it.
+    /// Whether rules let the client of `session` know this resource, and whether its upstream is open to it where that
+    /// counts: both may have changed since it asked to hear of it.
     pub(super) fn may_hear(&self, session: &Session, link: &Link, exposed: &str, original: &str) -> bool {
         let snapshot = self.store.load();
+        let is_open = || {
+            let era = if session.state().is_legacy { Era::Legacy } else { Era::Modern };
+            let open = super::call::open_in(session, &snapshot, era, None);
+            super::relay::is_any_open(&snapshot, &open, link.index())
+        };
         snapshot.policy.is_visible(&session.principal, Kind::Resource, link.name(), exposed, original)
+            && (snapshot.config.beyond_tools == BeyondTools::Readable || is_open())
     }
 
     /// An upstream takes back what it asked.

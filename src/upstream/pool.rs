@@ -297,6 +297,13 @@ impl Pool {
         }
     }
 
+    /// The connections to one upstream that are up and that `session` may use: the shared one, and its own.
+    pub fn peers_for(&self, index: usize, session: u64) -> Vec<Arc<Peer>> {
+        let shared = self.link(index).and_then(|link| link.peer());
+        let own = self.own().get(&(index, session)).and_then(|own| own.link.peer());
+        shared.into_iter().chain(own).collect()
+    }
+
     fn peers(&self) -> Vec<Arc<Peer>> {
         let mut peers: Vec<Arc<Peer>> = self.links().iter().filter_map(|link| link.peer()).collect();
         peers.extend(self.retiring().iter().filter_map(|link| link.peer()));
