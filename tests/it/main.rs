@@ -2,6 +2,7 @@
 #![expect(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "what tests rely on fails the test")]
 
 mod architecture;
+mod attack_files;
 mod attack_gate;
 mod audit;
 mod auth;
