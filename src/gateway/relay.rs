@@ -112,11 +112,11 @@ impl Gateway {
             let known = self.lists.resources(&request.snapshot, &request.session.principal);
             request.session.state().known_resources = Some(known);
         }
-        let is_own = |id: &str| self.tasks.is_for(id, request.session);
+        let is_own = |id: &str, upstream: usize| self.tasks.is_for(id, upstream, request.session);
         let mut listed = self.own_entries(request, offering);
         for entry in &table.entries {
             if is_allowed(entry.upstream, &entry.exposed, &entry.original)
-                && (offering != Offering::Tasks || is_own(&entry.original))
+                && (offering != Offering::Tasks || is_own(&entry.original, entry.upstream))
             {
                 listed.push(entry.listed.clone());
             }
@@ -214,7 +214,7 @@ impl Gateway {
         let mut having = links.iter().filter(|link| link.has_tasks());
         let only = having.next().filter(|_| having.next().is_none()).map(|link| link.index());
         let known = self.tasks.upstream(&id, &request.session.principal);
-        let Some(upstream) = known.or(only.filter(|_| self.tasks.is_for(&id, request.session))) else {
+        let Some(upstream) = known.or(only.filter(|only| self.tasks.is_for(&id, *only, request.session))) else {
             let has_any = links.iter().any(|link| link.has_tasks());
             return if has_any { unknown(request, method, &id) } else { no_method(request, method) };
         };

@@ -76,7 +76,8 @@ impl Gateway {
         let Some(uri) = request.params.text_of("uri") else {
             return request.refuse(INVALID_PARAMS, "`uri` must be a text");
         };
-        if !request.has_waited() && self.is_unasked(Offering::Resources) {
+        let is_unasked = |offering| self.is_unasked(offering);
+        if !request.has_waited() && [Offering::Resources, Offering::Templates].into_iter().any(is_unasked) {
             let gateway = Arc::clone(self);
             return self.later(request, async move {
                 gateway.ask_all(Offering::Resources).await;

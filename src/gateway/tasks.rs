@@ -22,12 +22,14 @@ struct Known {
 }
 
 impl Tasks {
-    /// Notes whose task it is.
+    /// Notes whose task it is. A name that is known stays whose it was, or one upstream could take another one's tasks.
     pub(super) fn add(&self, id: &str, upstream: usize, principal: &Principal) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.owners.insert(id.to_owned(), (upstream, principal.clone())).is_none() {
-            known.order.push_back(id.to_owned());
+        if known.owners.contains_key(id) {
+            return;
         }
+        known.owners.insert(id.to_owned(), (upstream, principal.clone()));
+        known.order.push_back(id.to_owned());
         while known.order.len() > TASKS
             && let Some(oldest) = known.order.pop_front()
         {
@@ -41,10 +43,13 @@ impl Tasks {
         known.owners.get(id).filter(|(_, owner)| owner == principal).map(|(upstream, _)| *upstream)
     }
 
-    /// Whether the client of `session` may hear of it: its own, and one of which we know nothing where all clients are one
-    /// principal.
-    pub(super) fn is_for(&self, id: &str, session: &Session) -> bool {
+    /// Whether the client of `session` may hear of what `upstream` calls so: its own task, and one of which we know nothing
+    /// where all clients are one principal.
+    pub(super) fn is_for(&self, id: &str, upstream: usize, session: &Session) -> bool {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.owners.get(id).map_or(!session.is_one_of_many, |(_, owner)| *owner == session.principal)
+        known
+            .owners
+            .get(id)
+            .map_or(!session.is_one_of_many, |(its, owner)| (*its, owner) == (upstream, &session.principal))
     }
 }

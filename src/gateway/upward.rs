@@ -52,25 +52,21 @@ impl Clients for Gateway {
         message.peer.outbox().push(refusal).ok();
     }
 
+    fn changed(&self, offering: Offering) {
+        if offering == Offering::Prompts {
+            self.tell_all("promptsListChanged", "notifications/prompts/list_changed");
+        } else {
+            self.tell_all("resourcesListChanged", "notifications/resources/list_changed");
+        }
+    }
+
     fn told(&self, link: &Arc<Link>, message: &Message<'_>) {
         let method = message.envelope.method.as_deref().unwrap_or_default();
         match method {
             "notifications/message" => self.log_message(link, message),
-            // Of a session's own connection; the shared one says the same.
-            "notifications/resources/list_changed" | "notifications/prompts/list_changed" if link.owner().is_some() => {
-            }
-            "notifications/resources/list_changed" => {
-                link.forget(Offering::Resources);
-                link.forget(Offering::Templates);
-                self.tell_all("resourcesListChanged", method);
-            }
-            "notifications/prompts/list_changed" => {
-                link.forget(Offering::Prompts);
-                self.tell_all("promptsListChanged", method);
-            }
             RESOURCE_UPDATED => self.resource_updated(link, message),
             "notifications/cancelled" => self.question_cancelled(message),
-            "notifications/tasks" | "notifications/tasks/status" => self.task_changed(message),
+            "notifications/tasks" | "notifications/tasks/status" => self.task_changed(link, message),
             _ => {
                 for caller in self.recipients(link, message) {
                     caller.to.put(message.line.to_owned());
@@ -279,7 +275,7 @@ impl Gateway {
     }
 
     /// News of a task is for whoever owns it.
-    fn task_changed(&self, message: &Message<'_>) {
+    fn task_changed(&self, link: &Link, message: &Message<'_>) {
         let params: Value = parsed(message.envelope);
         let id = params["taskId"].as_str().or(params["task"]["taskId"].as_str()).unwrap_or_default();
         if let Some(caller) = message.about.and_then(|about| message.peer.caller(about)) {
@@ -287,7 +283,7 @@ impl Gateway {
             return;
         }
         for session in self.sessions() {
-            if session.state().is_legacy && self.tasks.upstream(id, &session.principal).is_some() {
+            if session.state().is_legacy && self.tasks.upstream(id, &session.principal) == Some(link.index()) {
                 session.outbox().put(message.line.to_owned());
             }
         }
