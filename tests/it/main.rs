@@ -4,6 +4,8 @@
 mod architecture;
 mod attack_files;
 mod attack_gate;
+mod attack_http;
+mod attack_upstream;
 mod audit;
 mod auth;
 mod auth_jwt;

@@ -43,3 +43,15 @@ pub(crate) fn statuses(said: &str) -> Vec<u16> {
     let heads = said.split("HTTP/1.").skip(1);
     heads.filter_map(|head| head.split(' ').nth(1)?.parse().ok()).collect()
 }
+
+/// Reads until this has come.
+pub(crate) fn until(stream: &mut TcpStream, part: &str) {
+    let mut all = Vec::new();
+    let mut byte = [0];
+    while !all.ends_with(part.as_bytes()) {
+        let size =
+            stream.read(&mut byte).unwrap_or_else(|error| panic!("{error}, after {}", String::from_utf8_lossy(&all)));
+        assert_eq!(size, 1, "it is over: {}", String::from_utf8_lossy(&all));
+        all.push(byte[0]);
+    }
+}
