@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     config::AuditConfig,
+    model::hidden::harmless_json,
     model::limits::{AUDIT_FILES, AUDIT_LINE_BYTES},
 };
 
@@ -157,7 +158,7 @@ impl Writer {
         if self.n_lost > 0 {
             record["lost_before"] = json!(self.n_lost);
         }
-        let mut line = record.to_string().into_bytes();
+        let mut line = harmless_json(&record.to_string()).into_owned().into_bytes();
         if self.size_bytes > 0 && self.size_bytes + line.len() as u64 > audit.max_bytes {
             self.put_aside(audit.keep)?;
         }

@@ -5,12 +5,15 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use serde_json::Value;
+
 use super::pin::{Doubt, Looks, Unaccepted};
 use crate::{
     config::Intent,
     model::{
         diagnostic::Diagnostic,
         hidden::visible,
+        limits::{SCHEMA_PARTS, SCHEMA_REFERENCES},
         name::{ExposedName, ToolName, UpstreamName, did_you_mean},
         tool::{Tool, cut},
     },
@@ -154,7 +157,9 @@ impl Registered {
     /// What is wrong with `arguments`, a JSON object, by the tool's own schema. What cannot be judged is not wrong.
     pub fn wrong_arguments(&self, arguments: &str) -> Vec<String> {
         let compile = || {
-            let schema = serde_json::from_str(&self.tool.input_schema).ok()?;
+            let schema: Value = serde_json::from_str(&self.tool.input_schema).ok()?;
+            // What cannot be told in reasonable time is for the server to judge.
+            is_bounded(&schema).then_some(())?;
             jsonschema::options().offline().build(&schema).ok()
         };
         let Some(validator) = self.validator.get_or_init(compile) else { return Vec::new() };
@@ -171,6 +176,27 @@ impl Registered {
     pub fn has_own_intent(&self) -> bool {
         has_intent(&self.tool.input_schema)
     }
+}
+
+/// Whether a schema comes to an end: with every reference followed it has no more parts than somebody would write. One that
+/// leads to itself, or to twice as many parts at each step, would hold up all clients.
+fn is_bounded(schema: &Value) -> bool {
+    fn walk(root: &Value, part: &Value, n_followed: usize, left: &mut usize) -> Option<()> {
+        *left = left.checked_sub(1)?;
+        let Value::Object(members) = part else {
+            return part.as_array().into_iter().flatten().try_for_each(|item| walk(root, item, n_followed, left));
+        };
+        if members.contains_key("$dynamicRef") || members.contains_key("$recursiveRef") {
+            return None;
+        }
+        if let Some(Value::String(reference)) = members.get("$ref") {
+            let target = root.pointer(reference.strip_prefix('#')?)?;
+            (n_followed < SCHEMA_REFERENCES).then_some(())?;
+            walk(root, target, n_followed + 1, left)?;
+        }
+        members.values().try_for_each(|value| walk(root, value, n_followed, left))
+    }
+    walk(schema, schema, 0, &mut SCHEMA_PARTS.clone()).is_some()
 }
 
 fn has_intent(schema: &str) -> bool {
@@ -228,10 +254,11 @@ fn free_name(wanted: &str, upstream: &UpstreamName, taken: &HashSet<ExposedName>
 
 fn renamed(upstream: &UpstreamName, wanted: &str, exposed: &ExposedName, is_clash: bool) -> Diagnostic {
     if is_clash {
-        let message = format!("`{wanted}` of `{upstream}` is exposed as `{exposed}`: the name is taken");
+        let message = format!("`{}` of `{upstream}` is exposed as `{exposed}`: the name is taken", visible(wanted));
         Diagnostic::note("name-clash", message)
     } else {
-        let message = format!("`{wanted}` of `{upstream}` is exposed as `{exposed}`: model APIs refuse its own name");
+        let message =
+            format!("`{}` of `{upstream}` is exposed as `{exposed}`: model APIs refuse its own name", visible(wanted));
         Diagnostic::note("name-rewritten", message)
     }
 }

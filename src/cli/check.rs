@@ -92,7 +92,7 @@ pub(super) fn run(args: &Check, output: &Output) -> Result<Exit, Failed> {
                 "errors": n_errors, "warnings": n_warnings, "notes": n_notes});
             output.envelope("check", &data, &findings);
         }
-        Format::Sarif => output.data(&check_formats::sarif(&findings).to_string()),
+        Format::Sarif => output.json(&check_formats::sarif(&findings).to_string()),
         // Not even an empty line where there is none.
         Format::Github if findings.is_empty() => {}
         Format::Github => output.data(&check_formats::github(&findings)),

@@ -13,14 +13,26 @@ use super::{
     args::{Color, Common},
     exit::Failed,
 };
-use crate::model::diagnostic::{Diagnostic, Severity};
+use crate::model::{
+    diagnostic::{Diagnostic, Severity},
+    hidden::{harmless, harmless_json},
+};
 
 /// Version of the JSON that `--json` prints.
 const SCHEMA: u32 = 1;
 
-/// Prints a line for people.
+/// Prints a line for people. Names and words of others are in it, and must be no commands to their terminal.
 pub(super) fn note(text: &str) {
+    err(&harmless(text));
+}
+
+fn err(text: &str) {
     writeln!(io::stderr().lock(), "{text}").ok();
+}
+
+fn out(text: &str) {
+    // A closed pipe means that nobody wants more.
+    writeln!(io::stdout().lock(), "{}", text.trim_end_matches('\n')).ok();
 }
 
 /// Where a command's words go.
@@ -53,15 +65,24 @@ impl Output {
         }
     }
 
-    /// Prints data as it is, with a line end.
+    /// Prints data, with a line end. What would be a command to a terminal stands as its number.
     pub(super) fn data(self, text: &str) {
-        // A closed pipe means that nobody wants more.
-        writeln!(io::stdout().lock(), "{}", text.trim_end_matches('\n')).ok();
+        out(&harmless(text));
+    }
+
+    /// Prints somebody else's text byte by byte; to a terminal, as [`Output::data`].
+    pub(super) fn verbatim(self, text: &str) {
+        if io::stdout().is_terminal() { self.data(text) } else { out(text) }
+    }
+
+    /// Prints JSON.
+    pub(super) fn json(self, text: &str) {
+        out(&harmless_json(text));
     }
 
     /// Prints the envelope that `--json` promises.
     pub(super) fn envelope(self, kind: &str, data: &Value, findings: &[Diagnostic]) {
-        self.data(&json!({"schema": SCHEMA, "kind": kind, "data": data, "diagnostics": findings}).to_string());
+        self.json(&json!({"schema": SCHEMA, "kind": kind, "data": data, "diagnostics": findings}).to_string());
     }
 
     /// The same with the generation that a report is about, for whoever writes it.
@@ -78,19 +99,19 @@ impl Output {
     /// Prints findings for people, to stderr.
     pub(super) fn findings(self, findings: &[Diagnostic]) {
         for finding in findings {
-            self.note(&self.finding(finding, io::stderr().is_terminal()));
+            err(&self.finding(finding, io::stderr().is_terminal()));
         }
     }
 
     /// Prints findings as data.
     pub(super) fn findings_as_data(self, findings: &[Diagnostic]) {
         for finding in findings {
-            self.data(&self.finding(finding, io::stdout().is_terminal()));
+            out(&self.finding(finding, io::stdout().is_terminal()));
         }
     }
 
     fn finding(self, finding: &Diagnostic, is_terminal: bool) -> String {
-        let text = finding.to_string();
+        let text = harmless(&finding.to_string()).into_owned();
         if !self.has_color(is_terminal) {
             return text;
         }
@@ -110,7 +131,7 @@ impl Output {
                 json!({"severity": "error", "at": null, "code": "failed", "message": error.message, "hint": error.hint}),
             ];
             diagnostics.extend(error.findings.iter().map(|finding| json!(finding)));
-            self.data(
+            self.json(
                 &json!({"schema": SCHEMA, "kind": "error", "data": null, "diagnostics": diagnostics}).to_string(),
             );
             return;
@@ -220,5 +241,5 @@ impl Told {
 /// Whoever looks at it no more misses nothing.
 fn overwrite(text: &str) {
     let mut stderr = io::stderr().lock();
-    write!(stderr, "\r\x1b[2K{text}").and_then(|()| stderr.flush()).ok();
+    write!(stderr, "\r\x1b[2K{}", harmless(text)).and_then(|()| stderr.flush()).ok();
 }

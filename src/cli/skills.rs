@@ -57,7 +57,7 @@ pub(super) fn run(args: &Skills, output: &Output) -> Result<Exit, Failed> {
         output.envelope("skills.show", &data, &[]);
     } else {
         output.note(&format!("{}: {}\n", skill.name, skill.description));
-        output.data(&skill.body);
+        output.verbatim(&skill.body);
         for (member, title) in [("references", "References"), ("opens", "Opens"), ("tools", "Tools")] {
             let list: Vec<&str> = data[member].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
             if !list.is_empty() {

@@ -82,9 +82,11 @@ fn target(args: &Import, config: &Config) -> Result<PathBuf, Failed> {
     let Some(target) = real(&into) else {
         return Err(Failed::new(Exit::Usage, format!("`{}` leads through a folder that is not there", into.display())));
     };
-    // Of folders within each other the innermost counts.
+    // Of folders within each other the innermost counts; of names of one folder, links among them, the most trusted.
     let holders = config.skills.iter().filter_map(|folder| Some((real(&folder.path)?, folder)));
-    let holder = holders.filter(|(path, _)| target.starts_with(path)).max_by_key(|(path, _)| path.components().count());
+    let holder = holders
+        .filter(|(path, _)| target.starts_with(path))
+        .max_by_key(|(path, folder)| (path.components().count(), folder.trust != Trust::Untrusted));
     match holder {
         Some((_, folder)) if folder.trust != Trust::Untrusted => {
             let message = format!("skills in `{}` are {} at once", into.display(), folder.trust);

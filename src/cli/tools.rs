@@ -100,7 +100,7 @@ fn show(name: &str, setup: &Setup, output: Output) -> Result<Exit, Failed> {
                 tool.tool.effect.as_str(),
                 openers(&snapshot, position, &prepared.principal).join(", ")
             ));
-            output.data(&serde_json::to_string_pretty(&definition).unwrap_or_default());
+            output.json(&serde_json::to_string_pretty(&definition).unwrap_or_default());
         }
         Ok(Exit::Done)
     })?
@@ -141,7 +141,7 @@ fn call(name: &str, arguments: &str, setup: &Setup, output: Output) -> Result<Ex
             output.envelope("tools.call", &result, &[]);
         } else {
             for text in result["content"].as_array().into_iter().flatten().filter_map(|part| part["text"].as_str()) {
-                if is_error { output.note(text) } else { output.data(text) }
+                if is_error { output.note(text) } else { output.verbatim(text) }
             }
         }
         Ok(match (is_error, result["structuredContent"]["code"].as_str()) {

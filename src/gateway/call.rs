@@ -18,6 +18,7 @@ use crate::{
         name::SkillName,
         tool::Effect,
     },
+    session::Session,
     upstream::{Link, Phase},
     wire::{
         envelope::json_text,
@@ -236,15 +237,19 @@ pub(super) fn down_reason(link: &Link) -> Option<String> {
 /// What the endpoint, a legacy session and a key open. A modern list never depends on earlier calls, and neither does what
 /// a plain name may do.
 pub(super) fn open_to(request: &Request<'_>, of_key: Option<&SkillName>) -> Arc<OpenSkills> {
-    let session = request.session;
-    let mut open = match request.era {
+    open_in(request.session, &request.snapshot, request.era, of_key)
+}
+
+/// As [`open_to`], where there is no request.
+pub(super) fn open_in(session: &Session, snapshot: &Snapshot, era: Era, of_key: Option<&SkillName>) -> Arc<OpenSkills> {
+    let mut open = match era {
         Era::Legacy => session.state().open_skills(),
         Era::Modern => Arc::default(),
     };
     for skill in session.own_skill.iter().chain(of_key) {
         Arc::make_mut(&mut open).push(skill.clone());
     }
-    request.snapshot.still_open(open, &session.principal)
+    snapshot.still_open(open, &session.principal)
 }
 
 /// `tool_call_read` calls nothing that may change something.

@@ -24,7 +24,7 @@ use crate::{
     session::Session,
     upstream::Pool,
     wire::{
-        envelope::{Envelope, Kind, error_line, id_key, result_line},
+        envelope::{Envelope, Kind, error_line, id_key, notification_line, result_line},
         era::{Era, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, MODERN, UNSUPPORTED_VERSION},
         outbox::Outbox,
         peer::Answered,
@@ -87,6 +87,9 @@ pub(super) struct Tries {
     /// See [`Request::n_rounds`].
     pub(super) n_rounds: usize,
 }
+
+/// A client's notice that is for every upstream.
+const ROOTS_CHANGED: &str = "notifications/roots/list_changed";
 
 /// A request waits for lists of upstreams, then for a connection, and is answered then.
 const WAITS: usize = 2;
@@ -386,7 +389,9 @@ impl Gateway {
                 }
             }
             ("notifications/initialized" | "notifications/cancelled" | "notifications/progress", _) => {}
-            _ => self.pass_on(session, method, line),
+            // Without an id a request is none, but some servers would serve it.
+            _ if !method.starts_with("notifications/") => debug!(method, "a request without an id is not served"),
+            _ => self.pass_on(session, method, envelope),
         }
     }
 
@@ -407,13 +412,24 @@ impl Gateway {
         });
     }
 
-    /// Notifications that we know nothing of are for every upstream.
-    fn pass_on(&self, session: &Session, method: &str, line: &[u8]) {
-        debug!(session = session.id, method, "notification is passed on to all upstreams");
-        self.pool.each_peer(|peer| {
-            // An upstream that takes nothing more is about to be given up anyway.
-            peer.outbox().push(line.to_owned()).ok();
-        });
+    /// Changed roots are for every upstream. What a notification does that we know nothing of is not known, so it is for
+    /// those of which something is open to the client.
+    fn pass_on(&self, session: &Session, method: &str, envelope: &Envelope<'_>) {
+        debug!(session = session.id, method, "notification is passed on");
+        let is_modern = Params::read(envelope.params).is_some_and(|params| params.version().is_some());
+        let era = if is_modern { Era::Modern } else { Era::Legacy };
+        let snapshot = self.store.load();
+        let open = super::call::open_in(session, &snapshot, era, None);
+        // What else stands in the message is for no upstream.
+        let line = notification_line(method, envelope.params);
+        for link in self.pool.links().iter() {
+            if method == ROOTS_CHANGED || super::relay::is_any_open(&snapshot, &open, link.index()) {
+                for peer in self.pool.peers_for(link.index(), session.id, &session.principal.name) {
+                    // An upstream that takes nothing more is about to be given up anyway.
+                    peer.outbox().push(line.clone()).ok();
+                }
+            }
+        }
     }
 
     /// The list that this session sees in this era.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::wire::{
-    envelope::{as_text, json_text},
+    envelope::{as_text, is_spelled_like, json_text},
     era::{META_CAPABILITIES, META_CLIENT, META_LOG_LEVEL, META_VERSION, MODERN},
     splice::{Edits, Member, member, members},
 };
@@ -141,14 +141,10 @@ impl<'a> Params<'a> {
 
 /// Whether a member stands twice, or in a spelling that readers who fold case or end texts at NUL take for one of
 /// `ours`.
-fn is_ambiguous(members: &[Member<'_>], ours: &[&str]) -> bool {
-    // Upper, then lower, also folds the few letters beyond ASCII that are the same as ASCII ones but for case.
-    let folded = |key: &str| key.to_uppercase().to_lowercase();
-    let is_ours = |key: &str| ours.iter().any(|own| folded(own) == folded(key));
+pub(super) fn is_ambiguous(members: &[Member<'_>], ours: &[&str]) -> bool {
     members.iter().enumerate().any(|(index, member)| {
         let is_repeated = members.iter().take(index).any(|before| before.key == member.key);
-        let is_odd = member.key.chars().any(char::is_control);
-        is_repeated || is_odd || (!ours.contains(&&*member.key) && is_ours(&member.key))
+        is_repeated || (!ours.contains(&&*member.key) && is_spelled_like(&member.key, ours))
     })
 }
 

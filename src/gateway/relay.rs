@@ -13,9 +13,10 @@ use super::{
     finish::{Expected, Finishing},
     inputs::Unfinished,
     offers::{Found, ORIGIN, distinct},
-    params::Rewrite,
+    params::{Rewrite, is_ambiguous},
 };
 use crate::{
+    catalog::{OpenSkills, Snapshot},
     config::BeyondTools,
     gate::policy::{Decision, Kind, Standing},
     model::{
@@ -120,11 +121,11 @@ impl Gateway {
             let known = self.lists.resources(&request.snapshot, &request.session.principal);
             request.session.state().known_resources = Some(known);
         }
-        let is_own = |id: &str| self.tasks.is_for(id, request.session);
+        let is_own = |id: &str, upstream: usize| self.tasks.is_for(id, upstream, request.session);
         let mut listed = self.own_entries(request, offering);
         for entry in &table.entries {
             if is_allowed(entry.upstream, &entry.exposed, &entry.original)
-                && (offering != Offering::Tasks || is_own(&entry.original))
+                && (offering != Offering::Tasks || is_own(&entry.original, entry.upstream))
             {
                 listed.push(entry.listed.clone());
             }
@@ -186,10 +187,12 @@ impl Gateway {
     fn complete(self: &Arc<Self>, request: &Request<'_>) {
         let reference = request.params.raw("ref");
         let all = reference.and_then(|reference| members(reference)).unwrap_or_default();
-        let (Some(reference), Some((key, named))) =
-            (reference, ["name", "uri"].iter().find_map(|key| Some((*key, member(&all, key)?.value))))
-        else {
-            return request.refuse(INVALID_PARAMS, "`ref` must name a prompt or a resource template");
+        let named: Vec<(&str, &str)> =
+            ["name", "uri"].iter().filter_map(|key| Some((*key, member(&all, key)?.value))).collect();
+        // The gate must not decide on one while the upstream completes the other.
+        let is_ambiguous = is_ambiguous(&all, &["type", "name", "uri"]);
+        let (Some(reference), &[(key, named)]) = (reference.filter(|_| !is_ambiguous), named.as_slice()) else {
+            return request.refuse(INVALID_PARAMS, "`ref` must name one prompt or one resource template");
         };
         if self.is_asking(request, &[Offering::Prompts, Offering::Templates, Offering::Resources]) {
             return;
@@ -220,7 +223,7 @@ impl Gateway {
         let mut having = links.iter().filter(|link| link.has_tasks());
         let only = having.next().filter(|_| having.next().is_none()).map(|link| link.index());
         let known = self.tasks.upstream(&id, &request.session.principal);
-        let Some(upstream) = known.or(only.filter(|_| self.tasks.is_for(&id, request.session))) else {
+        let Some(upstream) = known.or(only.filter(|only| self.tasks.is_for(&id, *only, request.session))) else {
             let has_any = links.iter().any(|link| link.has_tasks());
             return if has_any { unknown(request, method, &id) } else { no_method(request, method) };
         };
@@ -248,7 +251,7 @@ impl Gateway {
             }
             return no_method(request, method);
         };
-        if !self.is_any_open(request, upstream) {
+        if !is_anybodys(method) || !is_open_to(request, upstream) {
             // What it does is not known, so it is not there for somebody to whom nothing of the upstream is open.
             return no_method(request, method);
         }
@@ -372,19 +375,10 @@ impl Gateway {
             exposed,
             original,
             is_quarantined: false,
-            is_open: request.snapshot.config.beyond_tools == BeyondTools::Readable
-                || self.is_any_open(request, upstream),
+            is_open: request.snapshot.config.beyond_tools == BeyondTools::Readable || is_open_to(request, upstream),
             is_available: link.peer().is_some(),
         };
         request.snapshot.policy.decide(&request.session.principal, Some(&standing))
-    }
-
-    /// Whether a tool of the upstream is open to the caller.
-    fn is_any_open(&self, request: &Request<'_>, upstream: usize) -> bool {
-        let open = super::call::open_to(request, None);
-        let tools = request.snapshot.registry.tools().iter().enumerate();
-        let mut own = tools.filter(|(_, tool)| tool.upstream_index == upstream);
-        own.any(|(position, _)| request.snapshot.is_open(position, &open))
     }
 
     fn deny(&self, request: &Request<'_>, decision: Decision, link: &Link, what: &str) {
@@ -509,6 +503,25 @@ impl Gateway {
         let state = self.secret.unseal(&session.principal, link.name(), &sealed)?;
         Some(Some(json_text(state)))
     }
+}
+
+/// Whether a tool of the upstream is open to the caller.
+fn is_open_to(request: &Request<'_>, upstream: usize) -> bool {
+    is_any_open(&request.snapshot, &super::call::open_to(request, None), upstream)
+}
+
+/// Whether any of these skills opens a tool of the upstream, or one is always open.
+pub(super) fn is_any_open(snapshot: &Snapshot, open: &OpenSkills, upstream: usize) -> bool {
+    let mut own = snapshot.registry.tools().iter().enumerate().filter(|(_, tool)| tool.upstream_index == upstream);
+    own.any(|(position, _)| snapshot.is_open(position, open))
+}
+
+/// Whether a method that we know nothing of may be passed on. Those of the protocol's own families name things that rules
+/// are about, in ways that we do not know; and what is spelled nearly as one of them is one to a lenient server.
+fn is_anybodys(method: &str) -> bool {
+    let family = method.split('/').next().unwrap_or_default().to_ascii_lowercase();
+    let is_plain = method.bytes().all(|byte| byte.is_ascii_graphic());
+    is_plain && !["tools", "resources", "prompts", "completion", "tasks", "skills"].contains(&&*family)
 }
 
 /// Whether a client said that it can be asked anything.

@@ -76,7 +76,8 @@ impl Gateway {
         let Some(uri) = request.params.text_of("uri") else {
             return request.refuse(INVALID_PARAMS, "`uri` must be a text");
         };
-        if !request.has_waited() && self.is_unasked(Offering::Resources) {
+        let is_unasked = |offering| self.is_unasked(offering);
+        if !request.has_waited() && [Offering::Resources, Offering::Templates].into_iter().any(is_unasked) {
             let gateway = Arc::clone(self);
             return self.later(request, async move {
                 gateway.ask_all(Offering::Resources).await;
@@ -118,11 +119,14 @@ impl Gateway {
         // Where each caller has a right of their own, that of all must not tell whether something changed.
         let Some(link) = self.pool.link(upstream).filter(|link| !link.is_per_caller()) else { return wanted };
         for session in self.sessions().into_iter().filter(|session| !self.pool.has_own(upstream, session.id)) {
-            let state = session.state();
-            let of_listeners = state.listeners.iter().flat_map(|listener| &listener.resources);
-            for uri in state.subscribed.iter().chain(of_listeners) {
-                if let Some(found) = self.find_uri(uri).filter(|found| found.upstream == upstream)
-                    && self.may_hear(&session, &link, uri, &found.original)
+            let uris: BTreeSet<Box<str>> = {
+                let state = session.state();
+                let of_listeners = state.listeners.iter().flat_map(|listener| &listener.resources);
+                state.subscribed.iter().chain(of_listeners).cloned().collect()
+            };
+            for uri in uris {
+                if let Some(found) = self.find_uri(&uri).filter(|found| found.upstream == upstream)
+                    && self.may_hear(&session, &link, &uri, &found.original)
                 {
                     wanted.insert(found.original);
                 }

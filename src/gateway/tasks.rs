@@ -22,13 +22,13 @@ struct Known {
 }
 
 impl Tasks {
-    /// Notes whose task it is.
+    /// Notes whose task it is. A name that is known stays whose it was, or one upstream could take another one's tasks.
     pub(super) fn add(&self, id: &str, upstream: usize, principal: &Principal) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !known.owners.contains_key(id) {
             known.order.push_back(id.to_owned());
         }
-        known.owners.entry(id.to_owned()).or_default().insert(principal.name.clone(), upstream);
+        known.owners.entry(id.to_owned()).or_default().entry(principal.name.clone()).or_insert(upstream);
         while known.order.len() > TASKS
             && let Some(oldest) = known.order.pop_front()
         {
@@ -42,11 +42,11 @@ impl Tasks {
         known.owners.get(id)?.get(&principal.name).copied()
     }
 
-    /// Whether the client of `session` may hear of it: its own, and one of which we know nothing where all clients are one
-    /// principal.
-    pub(super) fn is_for(&self, id: &str, session: &Session) -> bool {
+    /// Whether the client of `session` may hear of what `upstream` calls so: its own task, and one of which we know nothing
+    /// where all clients are one principal.
+    pub(super) fn is_for(&self, id: &str, upstream: usize, session: &Session) -> bool {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_theirs = |owners: &HashMap<String, usize>| owners.contains_key(&session.principal.name);
+        let is_theirs = |owners: &HashMap<String, usize>| owners.get(&session.principal.name) == Some(&upstream);
         known.owners.get(id).map_or(!session.is_one_of_many, is_theirs)
     }
 }

@@ -9,12 +9,13 @@ use tracing::debug;
 
 use super::{dispatch::Gateway, error::answer_failure, recorded::outcome_of};
 use crate::{
+    config::BeyondTools,
     gate::policy::Kind,
     session::{LogLevel, Session},
     upstream::{Clients, Failure, Link, Message, Offering, Owner},
     wire::{
         envelope::{Envelope, error_line, id_key, json_text, notification_line},
-        era::{INTERNAL_ERROR, META_SUBSCRIPTION, METHOD_NOT_FOUND},
+        era::{Era, INTERNAL_ERROR, META_SUBSCRIPTION, METHOD_NOT_FOUND},
         outbox::Outbox,
         peer::{Caller, Form, Peer, Relay},
         splice::{Edits, member, members},
@@ -51,25 +52,21 @@ impl Clients for Gateway {
         message.peer.outbox().push(refusal).ok();
     }
 
+    fn changed(&self, offering: Offering) {
+        if offering == Offering::Prompts {
+            self.tell_all("promptsListChanged", "notifications/prompts/list_changed");
+        } else {
+            self.tell_all("resourcesListChanged", "notifications/resources/list_changed");
+        }
+    }
+
     fn told(&self, link: &Arc<Link>, message: &Message<'_>) {
         let method = message.envelope.method.as_deref().unwrap_or_default();
         match method {
             "notifications/message" => self.log_message(link, message),
-            // The shared connection says the same, and its lists are what clients get.
-            "notifications/resources/list_changed" | "notifications/prompts/list_changed" if link.owner().is_some() => {
-            }
-            "notifications/resources/list_changed" => {
-                link.forget(Offering::Resources);
-                link.forget(Offering::Templates);
-                self.tell_all("resourcesListChanged", method);
-            }
-            "notifications/prompts/list_changed" => {
-                link.forget(Offering::Prompts);
-                self.tell_all("promptsListChanged", method);
-            }
             RESOURCE_UPDATED => self.resource_updated(link, message),
             "notifications/cancelled" => self.question_cancelled(message),
-            "notifications/tasks" | "notifications/tasks/status" => self.task_changed(message),
+            "notifications/tasks" | "notifications/tasks/status" => self.task_changed(link, message),
             _ => {
                 for caller in self.recipients(link, message) {
                     caller.to.put(message.line.to_owned());
@@ -237,12 +234,7 @@ impl Gateway {
             }
             notification_line(RESOURCE_UPDATED, Some(&edits.apply()))
         };
-        let is_meant = |session: &Arc<Session>| match link.owner() {
-            Some(Owner { session: Some(own), .. }) => session.id == *own,
-            Some(Owner { caller, .. }) => caller.as_ref().is_some_and(|caller| session.principal.name == caller.name),
-            None => !self.pool.has_own(upstream, session.id),
-        };
-        for session in self.sessions().into_iter().filter(is_meant) {
+        for session in self.sessions().into_iter().filter(|session| self.hears(link, session)) {
             if !self.may_hear(&session, link, &exposed, &original) {
                 continue;
             }
@@ -256,10 +248,26 @@ impl Gateway {
         }
     }
 
-    /// Whether rules let the client of `session` know this resource: they may have changed since it asked to hear of it.
+    /// Whether what comes over this connection without being asked for can be for `session`.
+    fn hears(&self, link: &Link, session: &Session) -> bool {
+        match link.owner() {
+            Some(Owner { session: Some(own), .. }) => session.id == *own,
+            Some(Owner { caller, .. }) => caller.as_ref().is_some_and(|caller| session.principal.name == caller.name),
+            None => !self.pool.has_own(link.index(), session.id),
+        }
+    }
+
+    /// Whether rules let the client of `session` know this resource, and whether its upstream is open to it where that
+    /// counts: both may have changed since it asked to hear of it.
     pub(super) fn may_hear(&self, session: &Session, link: &Link, exposed: &str, original: &str) -> bool {
         let snapshot = self.store.load();
+        let is_open = || {
+            let era = if session.state().is_legacy { Era::Legacy } else { Era::Modern };
+            let open = super::call::open_in(session, &snapshot, era, None);
+            super::relay::is_any_open(&snapshot, &open, link.index())
+        };
         snapshot.policy.is_visible(&session.principal, Kind::Resource, link.name(), exposed, original)
+            && (snapshot.config.beyond_tools == BeyondTools::Readable || is_open())
     }
 
     /// An upstream takes back what it asked.
@@ -273,15 +281,15 @@ impl Gateway {
     }
 
     /// News of a task is for whoever owns it.
-    fn task_changed(&self, message: &Message<'_>) {
+    fn task_changed(&self, link: &Link, message: &Message<'_>) {
         let params: Value = parsed(message.envelope);
         let id = params["taskId"].as_str().or(params["task"]["taskId"].as_str()).unwrap_or_default();
         if let Some(caller) = message.about.and_then(|about| message.peer.caller(about)) {
             caller.to.put(message.line.to_owned());
             return;
         }
-        for session in self.sessions() {
-            if session.state().is_legacy && self.tasks.upstream(id, &session.principal).is_some() {
+        for session in self.sessions().into_iter().filter(|session| self.hears(link, session)) {
+            if session.state().is_legacy && self.tasks.upstream(id, &session.principal) == Some(link.index()) {
                 session.outbox().put(message.line.to_owned());
             }
         }

@@ -11,7 +11,7 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use crate::{
     model::limits::{IMPORT_BYTES, IMPORT_DEPTH, IMPORT_FILE_BYTES, IMPORT_FILES, NAME_CHARS},
-    skill::{Document, SKILL_FILE, parse},
+    skill::{Document, SKILL_FILE, open_inside, parse},
 };
 
 /// Bytes of one part of a path: what file systems take.
@@ -23,6 +23,8 @@ pub struct Bundle {
     files: BTreeMap<String, Vec<u8>>,
     /// Paths as a file system that ignores case and forms of letters has them.
     folded: BTreeSet<String>,
+    /// Their folders, in the same form.
+    folded_folders: BTreeSet<String>,
     size_bytes: u64,
     /// What was left out: path and reason.
     pub left_out: Vec<(String, &'static str)>,
@@ -79,10 +81,15 @@ impl Bundle {
         if size_bytes > left {
             return Err(Unfit::TooLarge);
         }
-        let folded = path.nfc().collect::<String>().to_lowercase();
-        if !self.folded.insert(folded) {
+        let folded_path = path.nfc().collect::<String>().to_lowercase();
+        if !self.folded.insert(folded_path.clone()) {
             return Err(unfit(path, "is there twice, on systems that tell no case or forms of letters apart"));
         }
+        let folders: Vec<&str> = folded_path.match_indices('/').filter_map(|(at, _)| folded_path.get(..at)).collect();
+        if self.folded_folders.contains(&folded_path) || folders.iter().any(|folder| self.folded.contains(*folder)) {
+            return Err(unfit(path, "is both a file and a folder"));
+        }
+        self.folded_folders.extend(folders.into_iter().map(str::to_owned));
         self.size_bytes += size_bytes;
         self.files.insert(path.to_owned(), bytes);
         Ok(())
@@ -214,7 +221,8 @@ pub(super) fn walk(root: &Path, bundle: &mut Bundle) -> Result<(), Unfit> {
                 }
                 Some(_) if kind.is_dir() && entry.file_name() == ".git" => {}
                 Some(_) if kind.is_dir() => folders.push(path),
-                Some(name) if kind.is_file() => bundle.add(&name, fs::File::open(&path)?)?,
+                // It may have become a link meanwhile.
+                Some(name) if kind.is_file() => bundle.add(&name, open_inside(root, &name)?)?,
                 Some(name) => bundle.leave_out(&name, "it is no file"),
             }
         }

@@ -1,6 +1,6 @@
 //! Characters that a model reads and people do not see, or see in another order. Must not know what texts are for.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 /// One such character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +74,35 @@ pub fn visible(text: &str) -> String {
     shown
 }
 
+/// A text for a terminal, with lines of its own, in which what would be a command stands as its number.
+pub fn harmless(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_command) {
+        return text.into();
+    }
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        let is_line_end = c == '\n' || (c == '\r' && rest.peek() == Some(&'\n'));
+        if is_command(c) && !is_line_end { shown.extend(c.escape_unicode()) } else { shown.push(c) }
+    }
+    shown.into()
+}
+
+/// JSON that means the same, in which what would be a command to a terminal, or the end of a line to some readers, stands as
+/// its number. JSON itself has numbers for the rest.
+pub fn harmless_json(json: &str) -> Cow<'_, str> {
+    let is_odd = |c: char| matches!(c, '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}');
+    if !json.contains(is_odd) {
+        return json.into();
+    }
+    let written = |c: char| if is_odd(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
+    json.chars().map(written).collect::<String>().into()
+}
+
+fn is_command(c: char) -> bool {
+    c.is_control() && !matches!(c, '\n' | '\t')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,6 +124,16 @@ mod tests {
         }
         let found = hidden("č\u{200b}").next().unwrap();
         assert_eq!((found.at, found.to_string().as_str()), (2, "a character without width (U+200B)"));
+    }
+
+    #[test]
+    fn commands_to_a_terminal_are_numbered_and_lines_stay() {
+        assert_eq!(harmless("a\x1b[2J\rb\r\n\tc\u{9b}m\n"), "a\\u{1b}[2J\\u{d}b\r\n\tc\\u{9b}m\n");
+        let json = serde_json::json!({"a\u{9b}": "\u{1b}\u{7f}\u{2028}č"}).to_string();
+        let shown = harmless_json(&json);
+        assert!(shown.is_ascii() || shown.contains('č'), "{shown}");
+        assert!(!shown.contains(|c: char| c.is_control() || c == '\u{2028}'), "{shown}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap()["a\u{9b}"], "\u{1b}\u{7f}\u{2028}č");
     }
 
     #[test]

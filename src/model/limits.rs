@@ -283,12 +283,19 @@ pub const SEARCHES_KEPT: usize = 64;
 pub const WORDS_WEIGHT: f32 = 1.0;
 /// Full definitions in one `tool_describe`.
 pub const DESCRIBE_TOOLS: usize = 10;
+/// Names that one `tool_describe` looks up: each that is not open is answered with what to do.
+pub const DESCRIBE_NAMES: usize = 100;
 /// Closed tools that a search for tools names, with the skill that opens them.
 pub const CLOSED_HITS: usize = 3;
 /// Tools of a search that have no word of the query, only its meaning.
 pub const MEANT_TOOLS: usize = 3;
 /// Memory of a compiled regular expression, in bytes.
 pub const REGEX_BYTES: usize = 1 << 20;
+/// Parts of a tool's schema, references followed, up to which arguments are held against it. The largest public ones have
+/// some thousand.
+pub const SCHEMA_PARTS: usize = 20_000;
+/// References that are followed one after the other in a schema.
+pub const SCHEMA_REFERENCES: usize = 16;
 /// Bytes of a tool's schema shown with an argument error.
 pub const SCHEMA_HINT_BYTES: usize = 8 << 10;
 /// Hits that a reranker looks at: at 10 ms each of a small model (6 layers), a fifth of a second.

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::table::percent;
 use crate::{
     catalog::Registered,
+    model::hidden::visible,
     tokens::{Counter, Part},
     wire::splice::{member, members},
 };
@@ -97,7 +98,9 @@ pub(super) fn parameters(tools: &[&Registered], top: usize, counter: &mut Counte
         let own_name = group.name.rsplit('/').next().unwrap_or_default();
         let tokens = counter.count(&format!("\"{own_name}\":{}", group.text));
         let (n_tools, example) = (group.n_tools, group.example.exposed.to_string());
-        heavy.push(HeavyParameter { name: group.name, tokens, n_tools, total_tokens: tokens * n_tools, example });
+        // A name is one line of a table.
+        let name = visible(&group.name);
+        heavy.push(HeavyParameter { name, tokens, n_tools, total_tokens: tokens * n_tools, example });
         let weight = |heavy: &HeavyParameter| Reverse(heavy.total_tokens);
         heavy.sort_by(|a, b| (weight(a), &a.name, &a.example).cmp(&(weight(b), &b.name, &b.example)));
         heavy.truncate(top);

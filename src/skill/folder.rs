@@ -10,7 +10,7 @@ use std::{
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-use super::{frontmatter::parse, manifest::SkillFile};
+use super::{frontmatter::parse, inside::read_plain, manifest::SkillFile};
 use crate::model::{
     diagnostic::{Diagnostic, Place},
     limits::{
@@ -109,12 +109,12 @@ impl Reader<'_> {
     /// # Errors
     /// The file is not there any more.
     pub(super) fn bytes(&mut self) -> io::Result<Option<Vec<u8>>> {
-        if fs::metadata(self.file).is_ok_and(|data| data.len() > SKILL_BYTES) {
-            self.error("skill-too-large", 0, format!("the file is over {SKILL_BYTES} bytes"));
-            return Ok(None);
-        }
-        match fs::read(self.file) {
+        match read_plain(self.file, SKILL_BYTES) {
             Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+                self.error("skill-too-large", 0, format!("the file is over {SKILL_BYTES} bytes"));
+                Ok(None)
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Err(error),
             Err(error) => {
                 self.error("skills-folder", 0, format!("cannot be read: {error}"));

@@ -2,13 +2,16 @@
 
 use std::{
     collections::BTreeMap,
-    fs, io,
+    io,
     sync::{Arc, OnceLock},
 };
 
 use serde_json::{Value, json};
 
-use super::folder::{Skill, digest, is_standard_name};
+use super::{
+    folder::{Skill, digest, is_standard_name},
+    inside::read_inside,
+};
 use crate::model::limits::{SKILL_FILES, SKILL_TOTAL_BYTES};
 
 /// One file of a skill.
@@ -80,15 +83,23 @@ impl Skill {
     }
 
     fn read_manifest(&self) -> Vec<SkillFile> {
-        let described = |path: &str| {
-            let bytes = self.read_file(path).ok()?;
-            let size_bytes = u64::try_from(bytes.len()).ok()?;
-            Some(SkillFile { path: path.to_owned(), digest: digest(&bytes), size_bytes })
-        };
         let all = std::iter::once(SKILL_FILE).chain(self.references.iter().map(String::as_str));
-        let mut files: Vec<SkillFile> = all.filter_map(described).collect();
-        let total_bytes: u64 = files.iter().map(|file| file.size_bytes).sum();
-        if files.len() > SKILL_FILES || total_bytes > SKILL_TOTAL_BYTES {
+        let mut files: Vec<SkillFile> = Vec::new();
+        let mut left_bytes = SKILL_TOTAL_BYTES;
+        for path in all {
+            let bytes = match self.read_file(path, left_bytes) {
+                Ok(bytes) => bytes,
+                Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+                    files.truncate(1);
+                    break;
+                }
+                Err(_) => continue,
+            };
+            let size_bytes = bytes.len() as u64;
+            left_bytes -= size_bytes;
+            files.push(SkillFile { path: path.to_owned(), digest: digest(&bytes), size_bytes });
+        }
+        if files.len() > SKILL_FILES {
             files.truncate(1);
         }
         files
@@ -102,20 +113,17 @@ impl Skill {
         let Some(file) = self.manifest().iter().find(|file| file.path == path) else {
             return Err(io::Error::from(io::ErrorKind::NotFound));
         };
-        let bytes = self.read_file(path)?;
+        let bytes = self.read_file(path, SKILL_TOTAL_BYTES)?;
         if digest(&bytes) != file.digest {
             return Err(io::Error::other("the file has changed since it was listed"));
         }
         Ok(bytes)
     }
 
-    fn read_file(&self, path: &str) -> io::Result<Vec<u8>> {
-        let file = if path == SKILL_FILE { self.file.clone() } else { self.folder.join(path) };
-        // What was a file when the skill was read may have become a link since.
-        if fs::canonicalize(&file)? != file {
-            return Err(io::Error::from(io::ErrorKind::NotFound));
-        }
-        fs::read(file)
+    /// What was a file when the skill was read may have become a link since, or a pipe.
+    fn read_file(&self, path: &str, most_bytes: u64) -> io::Result<Vec<u8>> {
+        let own_name = self.file.file_name().and_then(|name| name.to_str()).unwrap_or(SKILL_FILE);
+        read_inside(&self.folder, if path == SKILL_FILE { own_name } else { path }, most_bytes)
     }
 
     /// The direct children of one of its folders, by name: `None` where it is no folder of it. A child that is a folder
@@ -152,6 +160,8 @@ fn one_line(path: &str) -> std::borrow::Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::skill::load_folders;
 

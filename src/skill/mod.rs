@@ -3,12 +3,14 @@
 
 mod folder;
 mod frontmatter;
+mod inside;
 mod manifest;
 mod reference;
 mod walk;
 
 pub use folder::Skill;
 pub use frontmatter::{Document, Refusal, parse};
+pub use inside::open_inside;
 pub use manifest::{SIGNATURE_FILE, SKILL_FILE, SkillFile};
 pub use reference::{ReferenceError, read_reference};
 pub use walk::{SkillSet, load_folders};

@@ -1,8 +1,8 @@
 //! Reading one file of a skill: a listed one, inside its folder, through no link.
 
-use std::{fs, io, path::Path};
+use std::io;
 
-use super::folder::Skill;
+use super::{folder::Skill, inside::read_inside};
 use crate::model::limits::REFERENCE_BYTES;
 
 /// Why a file is not read.
@@ -15,13 +15,8 @@ pub enum ReferenceError {
     #[error("`{0}` has changed since the skill was looked at")]
     Changed(String),
     /// Over the limit.
-    #[error("`{path}` has {size_bytes} bytes, the limit is {REFERENCE_BYTES}")]
-    TooLarge {
-        /// As asked for.
-        path: String,
-        /// Its size.
-        size_bytes: u64,
-    },
+    #[error("`{0}` has more than {REFERENCE_BYTES} bytes")]
+    TooLarge(String),
     /// It was there when the skill was read.
     #[error("`{path}` cannot be read")]
     Unreadable {
@@ -42,21 +37,18 @@ pub fn read_reference(skill: &Skill, path: &str) -> Result<Vec<u8>, ReferenceErr
     if !skill.references.iter().any(|listed| listed == wanted) {
         return Err(ReferenceError::NotListed(path.into()));
     }
-    let file = skill.folder.join(wanted);
-    let unreadable = |source| ReferenceError::Unreadable { path: path.into(), source };
-    // What was a file when the skill was read may have become a link since.
-    if fs::canonicalize(&file).map_err(unreadable)? != Path::new(&file) {
-        return Err(ReferenceError::NotListed(path.into()));
-    }
-    let size_bytes = fs::metadata(&file).map_err(unreadable)?.len();
-    if size_bytes > REFERENCE_BYTES {
-        return Err(ReferenceError::TooLarge { path: path.into(), size_bytes });
-    }
-    fs::read(&file).map_err(unreadable)
+    // What was a file when the skill was read may have become a link since, or a pipe.
+    read_inside(&skill.folder, wanted, REFERENCE_BYTES).map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => ReferenceError::NotListed(path.into()),
+        io::ErrorKind::FileTooLarge => ReferenceError::TooLarge(path.into()),
+        _ => ReferenceError::Unreadable { path: path.into(), source },
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::skill::load_folders;
 

@@ -3,7 +3,10 @@
 
 use std::{fmt::Debug, sync::Arc};
 
-use super::link::{Failure, Link};
+use super::{
+    Offering,
+    link::{Failure, Link},
+};
 use crate::wire::{
     envelope::Envelope,
     peer::{Peer, Relay},
@@ -28,7 +31,9 @@ pub trait Clients: Debug + Send + Sync {
     fn failed(&self, link: &Link, relay: &Relay, failure: &Failure);
     /// The upstream asks a client something.
     fn asked(&self, link: &Arc<Link>, message: &Message<'_>);
-    /// The upstream tells clients something, other than progress or a changed tool list.
+    /// What an upstream offers besides tools is another list now.
+    fn changed(&self, offering: Offering);
+    /// The upstream tells clients something, other than progress or a changed list.
     fn told(&self, link: &Arc<Link>, message: &Message<'_>);
     /// The upstream started anew: what it was told of before, it does not know.
     fn connected(&self, link: &Arc<Link>, peer: &Arc<Peer>);

@@ -126,6 +126,10 @@ pub struct Link {
     pub(super) shared: Arc<Shared>,
     /// The upstream's own news that its list changed.
     pub(super) list_changed: Notify,
+    /// The same of its resources and templates.
+    pub(super) resources_changed: Notify,
+    /// The same of its prompts.
+    pub(super) prompts_changed: Notify,
     /// Lines that were no messages.
     pub(super) n_noise: AtomicUsize,
 }
@@ -200,6 +204,8 @@ impl Link {
             wanted: watch::Sender::default(),
             shared,
             list_changed: Notify::new(),
+            resources_changed: Notify::new(),
+            prompts_changed: Notify::new(),
             n_noise: AtomicUsize::new(0),
         }
     }
@@ -475,8 +481,20 @@ impl Link {
                 }
             }
         };
+        // Who waits for it is told at once, and of a storm no more often than this.
+        let told = |changed, offering| async move {
+            loop {
+                Notify::notified(changed).await;
+                if let Some(clients) = self.shared.clients.get() {
+                    clients.changed(offering);
+                }
+                sleep(LIST_QUIET).await;
+            }
+        };
         tokio::select! {
             reason = news => reason,
+            () = told(&self.resources_changed, Offering::Resources) => String::new(),
+            () = told(&self.prompts_changed, Offering::Prompts) => String::new(),
             () = self.subscribe(peer, hello) => "the subscription ended".into(),
         }
     }

@@ -13,6 +13,7 @@ use super::{
 use crate::{
     model::{
         diagnostic::Diagnostic,
+        hidden::visible,
         limits::{LIST_PAGE, LIST_PAGES, UPSTREAM_TOOLS},
         name::UpstreamName,
         tool::Tool,
@@ -130,13 +131,14 @@ impl Walk<'_> {
         match salvage(raw) {
             Salvaged::Used(tool, note) => {
                 if let Some(note) = note {
-                    let message = format!("tool `{}` of `{upstream}`: {note}", tool.name);
+                    let message = format!("tool `{}` of `{upstream}`: {note}", visible(tool.name.as_str()));
                     self.findings.push(Diagnostic::warning("tool-repaired", message));
                 }
                 self.tools.entry(tool.name.as_str().to_owned()).or_insert_with(|| Arc::new(tool));
             }
             Salvaged::Dropped(name, reason) => {
-                let which = name.map_or_else(|| format!("entry {}", self.n_entries), |name| format!("tool `{name}`"));
+                let which = name
+                    .map_or_else(|| format!("entry {}", self.n_entries), |name| format!("tool `{}`", visible(&name)));
                 let message = format!("{which} of `{upstream}` is left out: {reason}");
                 self.findings.push(Diagnostic::warning("tool-dropped", message));
             }

@@ -356,6 +356,19 @@ impl Pool {
         }
     }
 
+    /// The connections to one upstream that are up and that a session of `caller` may use: its own, the caller's, and that
+    /// of all where callers have none of their own.
+    pub fn peers_for(&self, index: usize, session: u64, caller: &str) -> Vec<Arc<Peer>> {
+        let is_theirs = |owner: &Owner| match (owner.session, &owner.caller) {
+            (Some(own), _) => own == session,
+            (None, known) => known.as_ref().is_some_and(|known| known.name == caller),
+        };
+        let shared = self.link(index).filter(|link| !link.is_per_caller()).and_then(|link| link.peer());
+        let own = self.own();
+        let theirs = own.iter().filter(|((upstream, owner), _)| *upstream == index && is_theirs(owner));
+        shared.into_iter().chain(theirs.filter_map(|(_, own)| own.link.peer())).collect()
+    }
+
     fn peers(&self) -> Vec<Arc<Peer>> {
         let mut peers: Vec<Arc<Peer>> = self.links().iter().filter_map(|link| link.peer()).collect();
         peers.extend(self.retiring().iter().filter_map(|link| link.peer()));

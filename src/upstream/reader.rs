@@ -7,6 +7,7 @@ use tokio::io::AsyncRead;
 use tracing::{debug, warn};
 
 use super::{
+    Offering,
     clients::Message,
     link::{Failure, Link},
 };
@@ -57,6 +58,16 @@ impl Link {
                 }
             }
             Kind::Notification { method: "notifications/tools/list_changed" } => self.list_changed.notify_one(),
+            // Known to be old from now on, and told at the pace of `Link::follow`.
+            Kind::Notification { method: "notifications/resources/list_changed" } => {
+                self.forget(Offering::Resources);
+                self.forget(Offering::Templates);
+                self.resources_changed.notify_one();
+            }
+            Kind::Notification { method: "notifications/prompts/list_changed" } => {
+                self.forget(Offering::Prompts);
+                self.prompts_changed.notify_one();
+            }
             // Of a subscription of our own, whose answer is what we wait for.
             Kind::Notification { method: "notifications/subscriptions/acknowledged" } => {}
             Kind::Notification { .. } => {

@@ -62,19 +62,22 @@ impl<'a> Envelope<'a> {
     /// Parses one line.
     ///
     /// # Errors
-    /// The line is not one JSON object in UTF-8, or a member of the envelope stands twice or has the wrong type.
+    /// The line is not one JSON object in UTF-8, or a member of the envelope stands twice, is spelled otherwise
+    /// than it should be, or has the wrong type.
     pub fn parse(line: &'a [u8]) -> Result<Self, Unreadable> {
         let text = std::str::from_utf8(line).map_err(|error| Unreadable::NoJson(error.to_string()))?;
         const NAMES: [&str; 5] = ["id", "method", "params", "result", "error"];
         let mut found = [None; 5];
-        let mut is_repeated = false;
-        let read = each_member(text, |key, _, value| {
-            if let Some(position) = NAMES.iter().position(|name| *name == key) {
-                is_repeated |= found[position].replace(value).is_some();
-            }
+        let (mut is_repeated, mut is_odd) = (false, false);
+        let read = each_member(text, |key, _, value| match NAMES.iter().position(|name| *name == key) {
+            Some(position) => is_repeated |= found[position].replace(value).is_some(),
+            None => is_odd |= key != "jsonrpc" && is_spelled_like(&key, &NAMES),
         });
         if read.is_none() {
             return Err(Unreadable::of(text));
+        }
+        if is_odd {
+            return Err(Unreadable::OtherShape("a member is spelled nearly as one of the message"));
         }
         if is_repeated {
             return Err(Unreadable::OtherShape("a member of the message stands twice"));
@@ -116,6 +119,14 @@ impl Unreadable {
             Ok(_) => Self::OtherShape("it is no object whose members all have names"),
         }
     }
+}
+
+/// Whether readers who fold case, or end texts at NUL, take `key` for one of `names`: what we decide on must be what they
+/// act on.
+pub fn is_spelled_like(key: &str, names: &[&str]) -> bool {
+    // Upper, then lower, also folds the few letters beyond ASCII that are the same as ASCII ones but for case.
+    let folded = |text: &str| text.to_uppercase().to_lowercase();
+    key.chars().any(char::is_control) || names.iter().any(|name| folded(name) == folded(key))
 }
 
 /// The same id in the same bytes: texts without needless escapes, numbers as written.
@@ -203,6 +214,11 @@ mod tests {
             ("[]", "unreadable"),
             (r#" [1,"ping"]"#, "unreadable"),
             (r#"{"id":1,"id":2,"method":"x"}"#, "unreadable"),
+            (r#"{"id":1,"ID":2,"method":"x"}"#, "unreadable"),
+            (r#"{"method":"x","Method":"y"}"#, "unreadable"),
+            (r#"{"method":"x","param\u017f":{}}"#, "unreadable"),
+            (r#"{"method":"x","id\u0000":1}"#, "unreadable"),
+            (r#"{"method":"x","own":1}"#, "notification x"),
             (r#"{"jsonrpc":"2.0","id":1,"resu"#, "unreadable"),
         ] {
             assert_eq!(kind_of(line), kind, "{line}");

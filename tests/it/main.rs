@@ -2,6 +2,10 @@
 #![expect(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "what tests rely on fails the test")]
 
 mod architecture;
+mod attack_files;
+mod attack_gate;
+mod attack_http;
+mod attack_upstream;
 mod audit;
 mod auth;
 mod auth_jwt;

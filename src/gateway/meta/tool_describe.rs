@@ -19,7 +19,7 @@ use crate::{
         params::Params,
     },
     model::{
-        limits::{CLOSED_HITS, DESCRIBE_TOOLS, MEANT_TOOLS, REGEX_BYTES},
+        limits::{CLOSED_HITS, DESCRIBE_NAMES, DESCRIBE_TOOLS, MEANT_TOOLS, REGEX_BYTES},
         name::SkillName,
     },
     search::Hit,
@@ -59,6 +59,10 @@ pub(super) fn call(
     };
     let is_within = |position: usize| within.as_ref().is_none_or(|tools| tools.binary_search(&position).is_ok());
     let names: Vec<String> = arguments.raw("names").and_then(|raw| serde_json::from_str(raw).ok()).unwrap_or_default();
+    if names.len() > DESCRIBE_NAMES {
+        let hint = format!("Call it again with at most {DESCRIBE_NAMES} names.");
+        return Some(Err(ToolError::new("invalid_arguments", "tool_describe", "There are too many `names`.", hint)));
+    }
     let regex =
         match arguments.text_of("regex").filter(|regex| !regex.is_empty()).map(|regex| parse(&regex)).transpose() {
             Ok(regex) => regex,

@@ -7,6 +7,7 @@ pub(crate) mod http;
 pub(crate) mod issuer;
 pub(crate) mod process;
 pub(crate) mod proxy;
+pub(crate) mod raw;
 pub(crate) mod running;
 pub(crate) mod suite;
 pub(crate) mod ways;
