@@ -228,9 +228,16 @@ pub(super) fn answer_failure(upstream: &UpstreamName, relay: &Relay, failure: &F
             format!("The call to the server `{upstream}` failed: {}.", cut(reason, REASON_CHARS)),
             "The call may have had an effect: check before you repeat it.",
         ),
+        Failure::NoRight(reason) => {
+            let error = no_credential(&relay.label, upstream, reason);
+            return answer_with(relay, upstream, error);
+        }
     };
-    let more = vec![("upstream", json!(upstream.as_str()))];
-    let error = ToolError { more, ..ToolError::new("unavailable", &relay.label, message, hint) };
+    answer_with(relay, upstream, ToolError::new("unavailable", &relay.label, message, hint));
+}
+
+fn answer_with(relay: &Relay, upstream: &UpstreamName, error: ToolError) {
+    let error = ToolError { more: vec![("upstream", json!(upstream.as_str()))], ..error };
     let mut result = error.to_result();
     match relay.form {
         Form::Error => {

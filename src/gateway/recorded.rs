@@ -204,6 +204,7 @@ pub(super) fn outcome_of(failure: &Failure) -> &'static str {
     match failure {
         Failure::TimedOut => "timed_out",
         Failure::Ended(_) | Failure::Unreadable | Failure::TooLong { .. } | Failure::Http(_) => "failed",
+        Failure::NoRight(_) => "credential_missing",
     }
 }
 

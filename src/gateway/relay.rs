@@ -346,7 +346,7 @@ impl Gateway {
             let owner = Owner { session: Some(session.id), caller: caller.clone() };
             let own = capabilities
                 .filter(|said| asks_back(said))
-                .and_then(|said| self.pool.open_own(upstream, owner, Some(&said), credential.clone()));
+                .and_then(|said| self.pool.open_own(upstream, owner, Some(&said), credential.clone(), false));
             if let Some(own) = own {
                 return Ok(own);
             }
@@ -354,8 +354,13 @@ impl Gateway {
         if caller.is_none() {
             return Ok(link);
         }
-        let own = self.pool.open_own(upstream, Owner { session: None, caller }, None, credential);
-        own.ok_or_else(|| NoConnection::NoRight("too many connections to it are open".into()))
+        let has_waited = request.has_waited();
+        let own = self.pool.open_own(upstream, Owner { session: None, caller }, None, credential, !has_waited);
+        let own = own.ok_or_else(|| NoConnection::NoRight("too many connections to it are open".into()))?;
+        match own.no_right().filter(|_| has_waited && own.peer().is_none()) {
+            Some(reason) => Err(NoConnection::NoRight(reason)),
+            None => Ok(own),
+        }
     }
 
     /// Whether the caller may use something of an upstream that is no tool: the same decision as for tools. Patterns of

@@ -89,6 +89,8 @@ pub enum Failure {
     },
     /// The request over HTTP came to nothing, for this reason.
     Http(String),
+    /// The upstream does not know, or does not take, who is asking, for this reason; nothing was done.
+    NoRight(String),
 }
 
 /// What all links share.
@@ -132,6 +134,10 @@ pub struct Link {
     pub(super) prompts_changed: Notify,
     /// Lines that were no messages.
     pub(super) n_noise: AtomicUsize,
+    /// Why it does not take who is asking, if that is why it is down.
+    pub(super) no_right: Mutex<Option<String>>,
+    /// Somebody would like it to be tried again before its pause is over.
+    retry: Notify,
 }
 
 /// Whose a connection is that not all share.
@@ -207,6 +213,21 @@ impl Link {
             resources_changed: Notify::new(),
             prompts_changed: Notify::new(),
             n_noise: AtomicUsize::new(0),
+            no_right: Mutex::default(),
+            retry: Notify::new(),
+        }
+    }
+
+    /// Why it does not take who is asking, if that is why it is down.
+    pub fn no_right(&self) -> Option<String> {
+        self.no_right.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Is tried again at once where it waits for that: somebody may have logged in.
+    pub(super) fn wake(&self) {
+        if let Phase::Waiting(_) = self.phase() {
+            self.change(|view| view.phase = Phase::Starting);
+            self.retry.notify_one();
         }
     }
 
@@ -361,11 +382,19 @@ impl Link {
             }
             let pause = pause(n_failures, ended.was_ready);
             n_failures += 1;
-            warn!(upstream = %self.name(), reason = ended.reason, ?pause, "upstream is down, starting it again after a pause");
+            let reason = ended.reason.as_str();
+            match self.own {
+                None => {
+                    warn!(upstream = %self.name(), reason, ?pause, "upstream is down, starting it again after a pause")
+                }
+                // What one caller lacks is no outage.
+                Some(_) => debug!(upstream = %self.name(), reason, ?pause, "a connection of one's own is down"),
+            }
             self.change(|view| view.phase = Phase::Waiting(ended.reason));
             tokio::select! {
                 () = stop.cancelled() => return,
                 () = sleep(pause) => {}
+                () = self.retry.notified() => {}
             }
             self.change(|view| view.phase = Phase::Starting);
         }
@@ -422,6 +451,7 @@ impl Link {
             }
         };
         *memory = Memory::Known(hello.era);
+        *self.no_right.lock().unwrap_or_else(PoisonError::into_inner) = None;
         info!(upstream = %self.name(), era = ?hello.era, "upstream is connected");
         if self.own.is_some() {
             // The upstream's lists are those of the connection that all share.

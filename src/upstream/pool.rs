@@ -214,20 +214,24 @@ impl Pool {
     }
 
     /// The connection to the upstream at `index` that is for `owner` alone; opened if there is none. With `client`, which a
-    /// session has, it is introduced as that, in the older era. `None` where the upstream does not speak so, or where there
-    /// are too many.
+    /// session has, it is introduced as that, in the older era. One that is down is tried again if it `may_wake`. `None`
+    /// where the upstream does not speak so, or where there are too many.
     pub fn open_own(
         self: &Arc<Self>,
         index: usize,
         owner: Owner,
         capabilities: Option<&str>,
         credential: Option<Arc<dyn Credential>>,
+        may_wake: bool,
     ) -> Option<Arc<Link>> {
         let shared_link = self.link(index)?;
         let mut all = self.own();
         let at = (index, owner.clone());
         if let Some(own) = all.get_mut(&at) {
             own.used = Instant::now();
+            if owner.session.is_none() && may_wake {
+                own.link.wake();
+            }
             if own.link.is_available() || owner.session.is_none() {
                 return Some(Arc::clone(&own.link));
             }

@@ -1,7 +1,10 @@
 //! An upstream over Streamable HTTP: each line of its queue becomes a request of its own, and what comes back is taken as
 //! if it had been read from one pipe.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError},
+};
 
 use bytes::Bytes;
 use tokio::{
@@ -149,11 +152,24 @@ impl Remote {
         if let HttpError::Unreachable(_) | HttpError::NoCredential(_) = error {
             self.failing.try_send(error.to_string()).ok();
         }
+        let no_right = match &error {
+            HttpError::NoCredential(reason) => Some(reason.clone()),
+            HttpError::Refused { status: 401, .. } if self.client.has_credential() => {
+                Some("it does not take the credential (HTTP status 401)".to_owned())
+            }
+            _ => None,
+        };
+        self.link.no_right.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&no_right);
         let Some(id) = id else { return };
-        let (why, failure) = match error {
-            HttpError::TooLong(size_bytes) => (CallError::TooLong, Failure::TooLong { size_bytes }),
-            HttpError::Refused { status, .. } => (CallError::Refused(status), Failure::Http(error.to_string())),
-            other => (CallError::Gone, Failure::Http(other.to_string())),
+        let why = match &error {
+            HttpError::TooLong(_) => CallError::TooLong,
+            HttpError::Refused { status, .. } => CallError::Refused(*status),
+            _ => CallError::Gone,
+        };
+        let failure = match (error, no_right) {
+            (_, Some(reason)) => Failure::NoRight(reason),
+            (HttpError::TooLong(size_bytes), _) => Failure::TooLong { size_bytes },
+            (error, _) => Failure::Http(error.to_string()),
         };
         if let Some(relay) = self.peer.answer_useless(&id.to_string(), why) {
             self.link.failed(&relay, &failure);

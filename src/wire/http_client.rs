@@ -167,6 +167,11 @@ impl HttpClient {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether the server is told who is asking by something that may change.
+    pub fn has_credential(&self) -> bool {
+        self.credential.is_some()
+    }
+
     /// Sets which arguments of which tools headers repeat.
     pub fn set_params(&self, params: HashMap<String, Vec<ParamHeader>>) {
         self.state().params = params;
