@@ -498,8 +498,7 @@ fn names_and_texts_that_are_commands_to_a_terminal() {
     case.servers.insert("dying".into(), json!({"command": "python3", "args": ["-c", last]}));
     let config = case.own_config("start-wait-ms = 3000");
     let config = config.to_str().unwrap();
-    let offline = case.path("fresh").to_string_lossy().into_owned();
-    std::fs::create_dir_all(&offline).unwrap();
+    let index = case.path("index.md").to_string_lossy().into_owned();
     for arguments in [
         vec!["tools", "list", "--config", config],
         vec!["tools", "list", "--json", "--config", config],
@@ -511,7 +510,7 @@ fn names_and_texts_that_are_commands_to_a_terminal() {
         vec!["lock", "--config", config],
         vec!["diff", "--config", config],
         vec!["budget", "--config", config],
-        vec!["index", "--config", config, "--output", "-"],
+        vec!["index", "--config", config, "--output", &index],
         vec!["proxy", "--log", "debug", "--config", config],
     ] {
         let (code, stdout, stderr) = run(&arguments);
