@@ -272,6 +272,21 @@ fn hosts_that_are_names_of_somebody_else() {
 }
 
 #[test]
+fn whom_a_gatekey_trusts_asked_by_a_page_of_somebody_else() {
+    let (_case, config) = guarded();
+    let proxy = Proxy::spawn_in(Way::Http, proxy_of(&config));
+    let asked = |name: &str, value: &str| {
+        let url = proxy.url().replace("/mcp", "/.well-known/oauth-protected-resource/mcp");
+        Reply::to(connections().get(url).header(name, value))
+    };
+    for (name, value) in [("host", "evil.example"), ("origin", "https://evil.example"), ("origin", "null")] {
+        let reply = asked(name, value);
+        assert!(reply.status == 403 && !reply.body.contains("resource"), "{name}: {value}: {reply:?}");
+    }
+    assert!(asked("origin", "http://localhost:5173").body.contains("\"resource\""));
+}
+
+#[test]
 fn origins_that_are_pages_of_somebody_else() {
     let (case, mut proxy) = open("");
     for origin in [
