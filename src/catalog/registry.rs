@@ -293,6 +293,27 @@ mod tests {
     }
 
     #[test]
+    fn a_schema_that_never_ends_is_not_asked() {
+        let doubled = |number: usize| {
+            format!(r##""d{number}":{{"allOf":[{{"$ref":"#/$defs/d{0}"}},{{"$ref":"#/$defs/d{0}"}}]}}"##, number + 1)
+        };
+        let endless = (0..15).map(doubled).collect::<Vec<_>>().join(",");
+        for (schema, expected) in [
+            (
+                r##"{"properties":{"a":{"$ref":"#/$defs/a"},"$ref":{"type":"string"}},"$defs":{"a":{"type":"string"}}}"##,
+                true,
+            ),
+            (r##"{"properties":{"child":{"$ref":"#"}}}"##, false),
+            (r##"{"allOf":[{"$ref":"#"}]}"##, false),
+            (r##"{"$dynamicAnchor":"x","allOf":[{"$dynamicRef":"#x"}]}"##, false),
+            (r##"{"$ref":"file:///etc/passwd"}"##, false),
+            (&format!(r##"{{"$ref":"#/$defs/d0","$defs":{{{endless},"d15":{{}}}}}}"##), false),
+        ] {
+            assert_eq!(is_bounded(&serde_json::from_str(schema).unwrap()), expected, "{schema}");
+        }
+    }
+
+    #[test]
     fn the_first_upstream_keeps_a_name_and_a_later_one_never_renames_it() {
         let (alpha, beta) = (upstream("alpha", "", &["search", "fetch"]), upstream("beta", "", &["search"]));
         let both = names(&[alpha.clone(), beta]);

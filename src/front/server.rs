@@ -201,6 +201,10 @@ async fn admit(shared: &Arc<Shared>, request: Request, skill: Option<&str>) -> R
 }
 
 async fn metadata(State(shared): State<Arc<Shared>>, request: Request) -> Response<Body> {
+    // Who may not speak to us need not know whom we trust.
+    if let Err((status, why)) = access::check(request.headers(), &shared.options) {
+        return endpoint::plain(status, why);
+    }
     door::metadata(&shared, request.uri().path().strip_prefix(METADATA).unwrap_or_default())
 }
 

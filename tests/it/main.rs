@@ -2,9 +2,15 @@
 #![expect(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "what tests rely on fails the test")]
 
 mod architecture;
+mod attack_beyond;
+// The browser is there for this system.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod attack_browser;
 mod attack_files;
 mod attack_gate;
 mod attack_http;
+mod attack_limits;
+mod attack_tokens;
 mod attack_upstream;
 mod audit;
 mod auth;
