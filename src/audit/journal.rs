@@ -47,7 +47,9 @@ pub enum AuditError {
 #[derive(Debug)]
 pub struct Audit {
     /// What arguments are written, if any are.
-    pub redaction: Option<Redaction>,
+    pub redaction: Redaction,
+    /// Whether arguments are written.
+    pub has_arguments: bool,
     /// Whether what cannot be recorded is not done.
     pub is_strict: bool,
     max_bytes: u64,
@@ -79,7 +81,8 @@ impl Audit {
         let mut writer = Writer { path, file, size_bytes: 0, seq: 0, prev: String::new(), n_lost: 0, n_calls: 0 };
         let torn = writer.resume().map_err(error)?;
         let audit = Self {
-            redaction: config.has_arguments.then(|| Redaction::new(&config.secrets)),
+            redaction: Redaction::new(&config.secrets),
+            has_arguments: config.has_arguments,
             is_strict: config.is_strict,
             max_bytes: config.max_bytes,
             keep: config.keep,

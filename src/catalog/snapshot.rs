@@ -355,7 +355,12 @@ impl Snapshot {
         for (position, tool) in tools.iter().enumerate() {
             if !self.is_always_open(position) && self.openers(position).is_empty() {
                 let message = format!("tool `{}` of `{}` is opened by no skill", tool.exposed, tool.upstream);
-                let hint = "add a prefix of its name to a skill or to `always` in the gating map";
+                let hint = match self.unapproved_opener(map, tool) {
+                    Some(skill) => format!(
+                        "`{skill}` would, but opens nothing before somebody approves it: `gatekey skills trust {skill}`"
+                    ),
+                    None => "add a prefix of its name to a skill or to `always` in the gating map".to_owned(),
+                };
                 found.push(Diagnostic::error("gate-uncovered-tool", message).hint(hint));
             }
         }
@@ -392,6 +397,14 @@ impl Snapshot {
             found.push(Diagnostic::note("gate-skill-unmapped", message));
         }
         found
+    }
+
+    /// A skill to which the map gives this tool, and which opens nothing for want of trust.
+    fn unapproved_opener<'a>(&self, map: &'a GatingMap, tool: &Registered) -> Option<&'a SkillName> {
+        let is_its = |pattern: &Pattern| pattern.matches(&tool.upstream, tool.exposed.as_str());
+        let is_unapproved = |name: &SkillName| self.skills.get(name).is_some_and(|skill| !skill.rule.opens);
+        let mut skills = map.skills.iter().filter(|(name, _)| is_unapproved(name));
+        skills.find(|(_, (_, entries))| entries.iter().any(|entry| is_its(&entry.pattern))).map(|(name, _)| name)
     }
 
     fn has_upstream(&self, name: &UpstreamName) -> bool {

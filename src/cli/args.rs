@@ -319,7 +319,7 @@ pub(super) enum AuditAction {
         #[arg(value_name = "FILE")]
         files: Vec<PathBuf>,
         /// A head that was printed before: the audit must still go through it (repeatable)
-        #[arg(long = "head", value_name = "NUMBER:DIGEST")]
+        #[arg(long = "head", value_name = "NUMBER:DIGEST", value_parser = super::audit::parse_head)]
         heads: Vec<String>,
         #[command(flatten)]
         setup: Setup,

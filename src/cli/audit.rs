@@ -29,12 +29,14 @@ pub(super) fn run(args: &AuditCommand, output: Output) -> Result<Exit, Failed> {
     };
     let mut data: Vec<Value> = Vec::new();
     let mut is_broken = false;
+    let mut oldest: Option<u64> = None;
     let mut missing: Vec<&String> = heads.iter().collect();
     for file in files {
         let unreadable = |error| Failed::new(Exit::Usage, format!("failed to read `{}`: {error}", file.display()));
         let (shown, found) = match verify(&files_of(&file), heads).map_err(unreadable)? {
             Ok(Verified { n_records, first, head, passed }) => {
                 missing.retain(|head| !passed.contains(*head));
+                oldest = oldest.into_iter().chain([first]).min();
                 let gone =
                     if first > 1 { format!(", older files are gone (it begins at {first})") } else { String::new() };
                 (
@@ -56,7 +58,12 @@ pub(super) fn run(args: &AuditCommand, output: Output) -> Result<Exit, Failed> {
         }
     }
     for head in &missing {
-        let why = "nothing goes through this head: records were cut off, made anew, or put aside and are gone";
+        let number = head.split(':').next().and_then(|number| number.parse::<u64>().ok()).unwrap_or_default();
+        let why = if oldest.is_some_and(|oldest| number < oldest) {
+            "this head is older than the records that are left, which does not say whether they follow it"
+        } else {
+            "nothing goes through this head: records were cut off or made anew"
+        };
         data.push(json!({"head": head, "state": "missing", "why": why}));
         if !output.is_json {
             output.data(&format!("{}: {why}", visible(head)));
@@ -66,6 +73,16 @@ pub(super) fn run(args: &AuditCommand, output: Output) -> Result<Exit, Failed> {
         output.envelope("audit.verify", &json!(data), &[]);
     }
     Ok(if is_broken || !missing.is_empty() { Exit::Findings } else { Exit::Done })
+}
+
+/// A head as `verify` prints it, in full.
+pub(super) fn parse_head(text: &str) -> Result<String, String> {
+    let (number, digest) = text.trim().split_once(':').unwrap_or_default();
+    let is_digest = digest.len() == 64 && digest.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let is_head = number.parse::<u64>().is_ok() && is_digest;
+    is_head
+        .then(|| text.trim().to_owned())
+        .ok_or_else(|| "it is a number, a colon and 64 digits, as `verify` prints it".into())
 }
 
 /// The file, and those beside it that other processes wrote.

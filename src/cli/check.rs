@@ -14,7 +14,7 @@ use super::{
     setup::{Looked, look, prepare},
 };
 use crate::{
-    auth::{Auth, TokenFile},
+    auth::{Auth, AuthError, TokenFile},
     catalog::{CLIENTS, lint, scan_skills},
     config,
     gateway::META_TOOLS,
@@ -112,10 +112,11 @@ pub(super) fn run(args: &Check, output: &Output) -> Result<Exit, Failed> {
 /// Whether a file is broken, rather than complete and worth a finding.
 /// What keeps clients over HTTP out whom the config means to let in.
 fn nobody_comes(auth: &config::Auth) -> Option<Diagnostic> {
-    let file = auth.tokens.as_ref()?;
+    let file = auth.tokens.clone().unwrap_or_default();
     let place = Place { file: file.clone(), ..Place::default() };
-    match Auth::new(auth).map(|_| TokenFile::read(file)) {
-        Err(error) => Some(Diagnostic::error("auth-unusable", error.to_string()).at(place)),
+    match Auth::new(auth).map(|_| TokenFile::read(&file)) {
+        Err(AuthError::Tokens(error)) => Some(Diagnostic::error("auth-unusable", error.to_string()).at(place)),
+        Err(error) => Some(Diagnostic::error("auth-unusable", error.to_string())),
         Ok(Ok(tokens)) if tokens.tokens.is_empty() && auth.issuers.is_empty() => {
             let found = Diagnostic::warning("auth-nobody", "there is no token, so nobody can come over HTTP");
             Some(found.at(place).hint("`gatekey token add NAME` makes one"))

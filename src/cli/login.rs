@@ -14,7 +14,7 @@ use super::{
     args::{Login as LoginArgs, Logout},
     exit::{Exit, Failed},
     output::Output,
-    setup::{block_on, config_file, prepare_from},
+    setup::{block_on, config_file, prepare_from, principal},
 };
 use crate::{
     config::Transport,
@@ -78,6 +78,14 @@ fn of_upstream(
 ) -> Result<(Endpoint, OAuth, Slot), Failed> {
     let setup = super::args::Setup { upstreams: Vec::new(), config, principal: None };
     let config = prepare_from(&setup, config_file(&setup))?.config;
+    if let Some(fault) = caller.and_then(caller_fault) {
+        return Err(Failed::new(Exit::Usage, fault));
+    }
+    // Callers of issuers are known once they come.
+    let is_of_issuer = caller.is_some_and(|caller| caller.contains(':'));
+    if let Some(caller) = caller.filter(|_| !is_of_issuer) {
+        principal(Some(caller), &config)?;
+    }
     let Some(upstream) = config.upstreams.iter().find(|upstream| upstream.name.as_str() == name) else {
         let names = config.upstreams.iter().map(|upstream| upstream.name.as_str());
         let close = did_you_mean(name, names);
@@ -106,6 +114,11 @@ fn of_upstream(
     }
     let slot = Slot::new(oauth, &endpoint.url, caller).map_err(|reason| Failed::new(Exit::Usage, reason))?;
     Ok((endpoint.clone(), oauth.clone(), slot))
+}
+
+fn caller_fault(caller: &str) -> Option<&'static str> {
+    let is_odd = caller.trim().is_empty() || caller.chars().any(char::is_control);
+    is_odd.then_some("this can be no caller's name")
 }
 
 fn no_oauth(upstream: &UpstreamName, why: &str) -> Failed {

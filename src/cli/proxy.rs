@@ -105,7 +105,7 @@ impl Listening {
             Some(auth) => Clients::Known(Box::new(known(auth, args, &socket)?)),
             None if socket.ip().is_loopback() => Clients::Everyone(principal),
             None if args.unauthenticated_network => {
-                tracing::warn!(%socket, "whoever reaches this address is served: put something before it that knows its users");
+                tracing::warn!(%socket, "whoever reaches this address is served: put something before it that knows its users; names by which clients reach it go into `allowed-hosts`");
                 Clients::Everyone(principal)
             }
             None => {
@@ -143,6 +143,11 @@ fn known(auth: &config::Auth, args: &Proxy, socket: &SocketAddr) -> Result<Auth,
         let hint =
             "write `resource = \"https://…/mcp\"` into the config's table `[http.auth]`: what clients reach it by";
         return Err(Failed::new(Exit::Usage, "JWTs must name this server, and it has no name").hint(hint));
+    }
+    if socket.ip().is_unspecified() && auth.resource.is_none() {
+        tracing::warn!(
+            "clients are told that this server is at {socket}: write `resource` into `[http.auth]`, and its host into `allowed-hosts`"
+        );
     }
     Auth::new(auth).map_err(|error| Failed::new(Exit::Invalid, error))
 }

@@ -165,6 +165,9 @@ fn unknown(what: &str, name: &str, known: &[&str]) -> Failed {
     let failed = Failed::new(Exit::Usage, format!("the config knows no {what} `{name}`"));
     match did_you_mean(name, known.iter().copied()).first() {
         Some(close) => failed.hint(format!("did you mean `{close}`?")),
+        None if known.is_empty() => {
+            failed.hint(format!("it names no {what} at all: add it to `principals` or to a rule"))
+        }
         None => failed.hint(format!("it knows: {}", known.join(", "))),
     }
 }

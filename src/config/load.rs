@@ -20,6 +20,7 @@ use super::{
 };
 use crate::model::{
     diagnostic::{Diagnostic, Place},
+    hidden::visible,
     limits,
     name::UpstreamName,
     program::{Endpoint, Grant, OAuth, Program, Sandbox},
@@ -216,6 +217,13 @@ impl Reader<'_> {
         for (pointer, path) in paths {
             self.expand_own(path, &pointer);
         }
+        for (index, host) in raw.http.allowed_hosts.iter().enumerate() {
+            if host.contains('/') || host.trim().is_empty() {
+                let message = format!("`{}` is no host: write its name, with a port or without", visible(host));
+                let place = self.source.place(&format!("/http/allowed-hosts/{index}"));
+                self.findings.push(Diagnostic::error("config-invalid", message).at(place));
+            }
+        }
         let faults = raw.http.auth.iter().flat_map(auth::faults);
         for (pointer, message) in
             models::faults(&raw.search).into_iter().map(|(at, message)| (at.to_owned(), message)).chain(faults)
@@ -331,9 +339,17 @@ impl Entry<'_, '_> {
             self.refuse("sandbox-unavailable", "/sandbox", "this system has no sandbox; only Linux has");
         }
         let mut paths = |raw: &[String], member: &str| -> Vec<PathBuf> {
-            let given = raw.iter().enumerate();
-            let expanded = given.map(|(index, path)| self.expand(path, &format!("/sandbox/{member}/{index}")));
-            expanded.collect::<Vec<_>>().into_iter().map(|path| self.reader.folder.join(path)).collect()
+            let path = |(index, path): (usize, &String)| {
+                let pointer = format!("/sandbox/{member}/{index}");
+                let path = self.reader.folder.join(self.expand(path, &pointer));
+                if !path.exists() {
+                    // It would not be started either, and somebody may mean another place.
+                    let reason = format!("`{}` of its sandbox is not there", path.display());
+                    self.refuse("config-value", &pointer, &reason);
+                }
+                path
+            };
+            raw.iter().enumerate().map(path).collect()
         };
         Sandbox { read: paths(&raw.read, "read"), write: paths(&raw.write, "write"), network: raw.network.0.clone() }
     }
@@ -346,7 +362,9 @@ impl Entry<'_, '_> {
         let headers = self.texts(&raw.headers, "/headers");
         for (name, from) in &raw.caller_headers {
             let pointer = format!("/caller-headers/{}", escaped(name));
-            if let Some(fault) = header_fault(name).or_else(|| header_fault(from)) {
+            let faults =
+                [name, from].map(|name| header_fault(name).map(|fault| format!("`{}`: {fault}", visible(name))));
+            if let Some(fault) = faults.iter().flatten().next() {
                 self.refuse("config-value", &pointer, fault);
             } else if from.eq_ignore_ascii_case("authorization") {
                 let reason = "callers' `Authorization` is meant for gatekey, so it goes to no server: let them send another header";
@@ -479,6 +497,42 @@ mod tests {
         assert_eq!((a.command.as_str(), &a.args[..]), ("a", &["1".to_owned()][..]));
         assert_eq!(a.env.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>(), ["PATH=/bin", "TOKEN=1"]);
         assert_eq!(config.upstreams[1].handshake, Duration::from_millis(1500));
+    }
+
+    #[test]
+    fn what_is_wrong_in_a_table_that_may_be_left_out_is_said_at_its_place() {
+        let loaded = toml(
+            r#"
+version = 1
+pins = "enforced"
+skills = [{ path = "x", trust = "half" }]
+[audit]
+file = "a"
+max-bytes = 5
+[trust.untrusted]
+load = "maybe"
+[http.auth]
+token = "x"
+[http.auth.issuers.corp]
+audiance = "y"
+issuer = "https://id.example"
+[upstreams.a.oauth]
+grant = "password"
+"#,
+        );
+        insta::assert_snapshot!(show(&loaded.findings), @r#"
+        conf/gatekey.toml:3:1: error[config-invalid]: `pins`: "enforced" is not one of "enforce", "warn", "off"
+        conf/gatekey.toml:4:25: error[config-invalid]: `skills/0/trust`: "half" is not one of "untrusted", "user", "verified", "trusted"
+        conf/gatekey.toml:7:1: error[config-invalid]: `audit/max-bytes`: 5 is less than the minimum of 1024
+        conf/gatekey.toml:9:1: error[config-invalid]: `trust/untrusted/load`: "maybe" is not one of "allow", "ask", "refuse"
+        conf/gatekey.toml:11:1: error[config-invalid]: unknown member `token`
+          hint: did you mean `tokens`?
+        conf/gatekey.toml:13:1: error[config-invalid]: unknown member `audiance`
+          hint: did you mean `audience`?
+        conf/gatekey.toml:16:1: error[config-invalid]: `upstreams/a/oauth/grant`: "password" is not one of "code", "client"
+        "#);
+        let hosts = toml("version = 1\nhttp.allowed-hosts = [\"gw.example:8080\", \"https://gw.example\"]\n");
+        insta::assert_snapshot!(show(&hosts.findings), @"conf/gatekey.toml:2:42: error[config-invalid]: `https://gw.example` is no host: write its name, with a port or without");
     }
 
     #[test]

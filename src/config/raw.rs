@@ -78,8 +78,11 @@ pub(super) struct RawConfig {
     pub(super) scan: RawScan,
     /// What is written down of every decision and call.
     #[serde(default)]
+    #[schemars(with = "RawAudit")]
     pub(super) audit: Option<RawAudit>,
     /// What becomes of tools that are not as `gatekey lock` recorded them. Default: `enforce` where there is a lock file.
+    #[serde(default)]
+    #[schemars(with = "PinMode")]
     pub(super) pins: Option<PinMode>,
     /// The lock file, relative to this file. Default: `gatekey.lock` beside it.
     pub(super) lock: Option<String>,
@@ -273,6 +276,8 @@ pub(super) struct RawHttp {
     #[schemars(range(min = 1))]
     pub(super) session_idle_s: Option<u64>,
     /// Who may come. Without it everybody who reaches the address is the caller of `--as`.
+    #[serde(default)]
+    #[schemars(with = "RawAuth")]
     pub(super) auth: Option<RawAuth>,
     /// How much each caller may ask for. Default: no limit.
     #[serde(default)]

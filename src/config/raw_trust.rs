@@ -26,6 +26,8 @@ struct RawSkillTable {
     path: String,
     /// How far its skills are trusted: `trusted`, `user`, or `untrusted` until the user approves them
     /// (`gatekey skills trust`). Default: trusted.
+    #[serde(default)]
+    #[schemars(with = "Trust")]
     trust: Option<Trust>,
 }
 
@@ -95,11 +97,15 @@ pub(super) struct RawTrustRule {
     pub(super) list: Option<bool>,
     /// Whether they are loaded: `allow`, `ask` (the user, where the client can; else they are refused) or `refuse`. Default:
     /// `allow`, untrusted ones `ask`.
+    #[serde(default)]
+    #[schemars(with = "LoadRule")]
     pub(super) load: Option<LoadRule>,
     /// Whether they open the tools that the gating map gives them. Default: all but untrusted ones do.
     pub(super) opens: Option<bool>,
     /// From which finding of the scan on their text is withheld: `never`, `error`, `warning` or `note`. Default: `never`,
     /// of untrusted ones `error`.
+    #[serde(default)]
+    #[schemars(with = "Withhold")]
     pub(super) withhold: Option<Withhold>,
 }
 

@@ -118,6 +118,7 @@ fn counted(shared: &Shared, envelope: &Envelope<'_>, caller: &Caller) -> Result<
     match shared.limiter.take(name, limits, Instant::now()) {
         Ok(permit) => Ok(permit.filter(|_| !is_stream).map(|permit| Arc::new(permit) as Held)),
         Err(TooMany { retry_after }) => {
+            tracing::info!(principal = %caller.principal, "a request over the caller's measure is refused");
             shared.gateway.record_turned_away(&caller.principal, "too_many");
             let id = envelope.id.map(id_key);
             let mut response = refused(

@@ -188,6 +188,7 @@ async fn one_skill(State(shared): State<Arc<Shared>>, Path(name): Path<String>, 
 
 async fn admit(shared: &Arc<Shared>, request: Request, skill: Option<&str>) -> Response<Body> {
     if let Err((status, why)) = access::check(request.headers(), &shared.options) {
+        tracing::info!(%status, why, "a request is refused");
         return endpoint::plain(status, why);
     }
     match door::caller(shared, request.headers(), request.uri()).await {
@@ -203,6 +204,7 @@ async fn admit(shared: &Arc<Shared>, request: Request, skill: Option<&str>) -> R
 async fn metadata(State(shared): State<Arc<Shared>>, request: Request) -> Response<Body> {
     // Who may not speak to us need not know whom we trust.
     if let Err((status, why)) = access::check(request.headers(), &shared.options) {
+        tracing::info!(%status, why, "a request is refused");
         return endpoint::plain(status, why);
     }
     door::metadata(&shared, request.uri().path().strip_prefix(METADATA).unwrap_or_default())

@@ -27,6 +27,8 @@ use crate::{
 
 /// What the answer is called among the inputs.
 const QUESTION: &str = "approve";
+/// What the scan found, at most so much of it in the question.
+const REASONS: usize = 3;
 /// Characters of a skill's own words in the question.
 const WORDS: usize = 200;
 
@@ -89,8 +91,14 @@ impl Gateway {
     }
 
     fn ask_user(self: &Arc<Self>, request: &Request<'_>, skill: &CatalogSkill, state: &str) {
+        let found = request.snapshot.suspicions(skill);
+        let reasons: Vec<String> = found.iter().take(REASONS).map(|found| visible(&found.reason)).collect();
+        let warning = match found.len() {
+            0 => String::new(),
+            n => format!(" The scan of its text found {n}: {}.", reasons.join("; ")),
+        };
         let message = format!(
-            "The agent wants to load the skill `{}`, for which nobody vouches. It says of itself: \"{}\". Its text will instruct the agent; allow this only if you know where it comes from.",
+            "The agent wants to load the skill `{}`, for which nobody vouches. It says of itself: \"{}\".{warning} Its text will instruct the agent; allow this only if you know where it comes from.",
             visible(skill.name.as_str()),
             visible(&cut(&skill.description, WORDS)),
         );

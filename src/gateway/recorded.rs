@@ -161,9 +161,12 @@ impl Gateway {
         record["skill"] = json!(openers.iter().find(|skill| call.open.contains(skill)).map(|skill| skill.as_str()));
         let arguments = call.arguments.or_else(|| request.params.raw("arguments")).unwrap_or("{}");
         record["arguments_bytes"] = json!(arguments.len());
-        record["arguments_sha256"] = json!(digest(arguments.as_bytes()));
-        if let Some(redaction) = &audit.redaction {
-            record["arguments"] = redaction.apply(arguments);
+        let (redacted, has_secrets) = audit.redaction.apply(arguments);
+        // By the digest of a short secret it could be guessed.
+        let shown = if has_secrets { redacted.to_string() } else { arguments.to_owned() };
+        record["arguments_sha256"] = json!(digest(shown.as_bytes()));
+        if audit.has_arguments {
+            record["arguments"] = redacted;
         }
         if let Some(intent) = call.intent {
             record["intent"] = json!(cut(intent, SAID));

@@ -61,5 +61,5 @@ fn unreadable(file: &Path, error: &LockError, is_enforced: bool) -> Diagnostic {
     let then = if is_enforced { ", so no tool counts as accepted" } else { "" };
     let place = Place { file: file.into(), ..Place::default() };
     let finding = Diagnostic::error("lock-unreadable", format!("cannot be used: {error}{then}")).at(place);
-    finding.hint("take it from version control, or run `gatekey lock`")
+    finding.hint("take it from version control, or delete it and run `gatekey lock`")
 }

@@ -188,6 +188,8 @@ pub const CODES: &[&str] = &[
     "tool-dropped",
     "tool-list-cut",
     "tool-repaired",
+    "trust-key",
+    "trust-signature",
     "trust-unreadable",
     "upstream-unreachable",
 ];

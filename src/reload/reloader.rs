@@ -18,7 +18,7 @@ use super::{
     watch::Watcher,
 };
 use crate::{
-    catalog::{Snapshot, SnapshotStore, UpstreamFacts, UpstreamTools},
+    catalog::{Doubt, Snapshot, SnapshotStore, UpstreamFacts, UpstreamTools},
     config::{Config, Watch},
     model::{
         diagnostic::Severity,
@@ -259,7 +259,13 @@ fn tell_withheld(before: &Snapshot, now: &Snapshot) {
     let known: HashSet<_> = before.withheld().map(|tool| (&tool.upstream, &tool.tool.name)).collect();
     for tool in now.withheld().filter(|tool| !known.contains(&(&tool.upstream, &tool.tool.name))) {
         let name = visible(tool.tool.name.as_str());
-        tracing::warn!(upstream = %tool.upstream, tool = name, doubt = ?tool.doubt, "a tool is withheld");
+        let why = match &tool.doubt {
+            Some(Doubt::Changed) => "it has changed since it was accepted",
+            Some(Doubt::New) => "it is new",
+            Some(Doubt::Imitates(_)) => "its name imitates another one",
+            None => continue,
+        };
+        tracing::warn!(upstream = %tool.upstream, tool = name, why, "a tool is withheld");
     }
 }
 

@@ -11,8 +11,8 @@ use crate::{
         trust::Trust,
     },
     scan::Scanner,
-    skill::SkillSet,
-    trust::{Approvals, trust_of},
+    skill::{SIGNATURE_FILE, SkillSet},
+    trust::{Approvals, Signed, check_key, signer, trust_of},
 };
 
 /// What is thought of the skills.
@@ -51,6 +51,19 @@ impl Vetting {
             .values()
             .map(|skill| (skill.name.clone(), trust_of(skill, &approvals, &config.keys)))
             .collect();
+        for (name, text) in &config.keys {
+            if let Err(error) = check_key(text) {
+                let message = format!("key `{name}` of `trust.keys` cannot be used: {error}");
+                findings.push(Diagnostic::error("trust-key", message));
+            }
+        }
+        for skill in skills.skills.values() {
+            if let Some(Signed::Invalid(why)) = signer(skill, &config.keys) {
+                let message = format!("the signature of skill `{}` counts for nothing: {why}", skill.name);
+                let place = Place { file: skill.folder.join(SIGNATURE_FILE), ..Place::default() };
+                findings.push(Diagnostic::warning("trust-signature", message).at(place));
+            }
+        }
         let known = before.filter(|before| before.scanner_of == scanner_of).map(|before| &before.scanned);
         let (mut withheld, mut scanned) = (BTreeMap::new(), BTreeMap::new());
         for (name, skill) in &skills.skills {

@@ -72,6 +72,8 @@ impl Link {
                 Some(status.map_or_else(|_running| "it closed the connection".into(), exit_reason))
             }
         };
+        let boxed = if program.sandbox.is_some() { ", in its sandbox" } else { "" };
+        let outcome = outcome.map(|reason| format!("{reason}{boxed}"));
         let reason = match (outcome, stderr.last()) {
             (None, _) => "gatekey is stopping".to_owned(),
             (Some(reason), None) => reason,

@@ -159,6 +159,10 @@ fn interpreters(program: &Path, search: &str) -> Vec<PathBuf> {
 
 /// Not the whole folder, which may be somebody's `~/.local`.
 fn of_installation(program: &Path) -> Vec<PathBuf> {
+    // A package of Node's finds the others in the folder of packages that it is in, the outermost one first installed.
+    if let Some(packages) = program.ancestors().filter(|folder| folder.ends_with("node_modules")).last() {
+        return vec![packages.to_owned()];
+    }
     let Some(folder) = program.parent().filter(|folder| folder.ends_with("bin")).and_then(Path::parent) else {
         return Vec::new();
     };
@@ -194,6 +198,8 @@ mod tests {
             assert!(found.contains(&at(name)), "{name}: {found:?}");
         }
         assert!(!found.contains(&at("share")) && !found.contains(&scratch.path().to_owned()), "{found:?}");
+        std::fs::create_dir_all(at("app/node_modules/server/dist")).unwrap();
+        assert_eq!(of_installation(&at("app/node_modules/server/dist/index.js")), [at("app/node_modules")]);
         assert_eq!(of_installation(&at("other/bin/server")), Vec::<PathBuf>::new());
         assert_eq!(locate("none", None, &search).unwrap_err().kind(), io::ErrorKind::NotFound);
     }

@@ -294,9 +294,13 @@ mod boxed {
 
     #[test]
     fn what_cannot_be_allowed_keeps_the_server_from_starting() {
-        let (_case, config) = boxed_case(json!({"read": ["no-such-folder"]}));
+        let (_case, config) = boxed_case(json!({"read": ["no-such-folder"], "write": ["nor-this"]}));
         let (code, out, _) = run(["check", "--config", config.to_str().unwrap()]);
-        assert!(code == 4 && out.contains("no-such-folder` cannot be allowed"), "{code} {out}");
+        let placed = |name: &str| out.lines().any(|line| line.contains("gatekey.toml:") && line.contains(name));
+        assert!(
+            code == 3 && placed("no-such-folder` of its sandbox is not there") && placed("nor-this"),
+            "{code} {out}"
+        );
         let (mut case, _) = boxed_case(json!({}));
         case.servers["boxed"]["command"] = json!("no-such-program");
         let config = case.own_config("");
@@ -313,6 +317,7 @@ mod boxed {
         let files = case.path("files");
         let modules = real.join("npm/node_modules").canonicalize().unwrap();
         let memory = files.join("memory.jsonl");
+        let path = format!("{}:/usr/bin:/bin", real.join("bin").display());
         case.servers.insert(
             "files".into(),
             json!({"command": real.join("bin/node"),
@@ -320,9 +325,9 @@ mod boxed {
         );
         case.servers.insert(
             "memory".into(),
-            json!({"command": real.join("bin/node"),
-            "args": [module("server-memory")], "env": {"MEMORY_FILE_PATH": memory},
-            "sandbox": {"read": [modules], "write": [files]}}),
+            // A program of a package: what it needs of the others is found by itself.
+            json!({"command": real.join("npm/node_modules/.bin/mcp-server-memory"),
+            "env": {"MEMORY_FILE_PATH": memory, "PATH": path}, "sandbox": {"write": [files]}}),
         );
         case.servers.insert(
             "time".into(),

@@ -355,6 +355,22 @@ fn a_signature_of_another_key_or_of_another_skill_is_worth_nothing() {
     for name in ["other", "third"] {
         assert!(is_refused(&load(&mut proxy, name)), "{name}");
     }
+    let (_, said) = repository.run(&["check"]);
+    let of = |code: &str| said.lines().filter(|line| line.contains(code)).map(str::to_owned).collect::<Vec<_>>();
+    let found = of("warning[trust-signature]");
+    assert_eq!(found.len(), 2, "{said}");
+    assert!(
+        found.iter().any(|line| line.contains("other/skill.minisig") && line.contains("not as it was signed")),
+        "{found:?}"
+    );
+    assert!(
+        found.iter().any(|line| line.contains("third/skill.minisig") && line.contains("no key of the config")),
+        "{found:?}"
+    );
+    assert!(of("trust-key").is_empty(), "{said}");
+    repository.write("gatekey.toml", &config.replace(&format!("us = \"{key}\""), "us = \"RWnone\""));
+    let (code, said) = repository.run(&["check"]);
+    assert!(code == 1 && said.contains("error[trust-key]: key `us`"), "{code} {said}");
 }
 
 #[test]
