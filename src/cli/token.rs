@@ -17,7 +17,7 @@ use super::{
 use crate::{
     auth::{self, TokenFile, new_token},
     files,
-    model::principal::name_fault,
+    model::principal::{Principal, name_fault},
 };
 
 pub(super) fn run(args: &Token, output: Output) -> Result<Exit, Failed> {
@@ -104,8 +104,11 @@ fn list(store: &Store, output: Output) -> Result<Exit, Failed> {
         output.envelope("token.list", &json!({"tokens": data}), &[]);
         return Ok(Exit::Done);
     }
+    let known = &store.prepared.config.principals;
     let row = |token: &auth::Token| {
-        let roles = if token.roles.is_empty() { "-".to_owned() } else { token.roles.join(",") };
+        let of_config = known.get(&token.name).into_iter().flat_map(|known| known.roles.iter().cloned());
+        let roles = Principal::new(&token.name, token.roles.iter().cloned().chain(of_config).collect()).roles;
+        let roles = if roles.is_empty() { "-".to_owned() } else { roles.join(",") };
         let expires = token.expires.map_or("never".to_owned(), date);
         let state = if token.is_valid(seconds(SystemTime::now())) { "valid" } else { "expired" };
         vec![token.id.clone(), token.name.clone(), roles, date(token.created), expires, state.to_owned()]
@@ -127,7 +130,12 @@ fn revoke(store: &Store, named: &str, output: Output) -> Result<Exit, Failed> {
         Ok(revoked)
     })?;
     if output.is_json {
-        let data: Vec<Value> = revoked.iter().map(shown).collect();
+        let gone = |token: &auth::Token| {
+            let mut data = shown(token);
+            data["is_valid"] = json!(false);
+            data
+        };
+        let data: Vec<Value> = revoked.iter().map(gone).collect();
         output.envelope("token.revoked", &json!({"tokens": data}), &[]);
     } else {
         for token in &revoked {

@@ -7,6 +7,7 @@ use crate::{
     config::{Config, Scan},
     model::{
         diagnostic::{Diagnostic, Place},
+        hidden::visible,
         name::SkillName,
         trust::Trust,
     },
@@ -110,6 +111,13 @@ fn scanner(config: &Config, before: Option<&Vetting>) -> (Arc<Scanner>, (Scan, V
         findings.push(Diagnostic::error("scan-patterns", format!("patterns cannot be used: {error}")).at(place));
     }
     let made = Scanner::with(of.1.iter().map(String::as_str), &config.scan.ignored).map(Arc::new);
+    if let Ok(all) = Scanner::with(of.1.iter().map(String::as_str), &[]) {
+        let is_unknown = |id: &&String| !all.patterns().any(|(known, _, _)| known == id.as_str());
+        for id in config.scan.ignored.iter().filter(is_unknown) {
+            let message = format!("`{}` of `scan.ignore` is the id of no pattern", visible(id));
+            findings.push(Diagnostic::warning("scan-patterns", message));
+        }
+    }
     let instead = || before.map_or_else(|| Arc::clone(Scanner::embedded()), |before| Arc::clone(&before.scanner));
     (made.unwrap_or_else(|_| instead()), of, findings)
 }

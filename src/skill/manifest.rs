@@ -32,6 +32,11 @@ pub const SIGNATURE_FILE: &str = "skill.minisig";
 pub const SKILL_FILE: &str = "SKILL.md";
 
 impl Skill {
+    /// The files besides SKILL.md that say something to a model.
+    pub fn for_models(&self) -> impl Iterator<Item = &str> {
+        self.references.iter().map(String::as_str).filter(|path| *path != SIGNATURE_FILE)
+    }
+
     /// Whether others may be told of it: they hold its name, its folder and its header against each other.
     pub fn is_servable(&self) -> bool {
         let folder = self.folder.file_name().unwrap_or_default().to_string_lossy();

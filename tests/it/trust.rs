@@ -312,7 +312,9 @@ fn a_signature_vouches_for_every_file_as_long_as_none_has_changed() {
     let config = fs::read_to_string(repository.config()).unwrap() + &format!("[trust.keys]\nus = \"{key}\"\n");
     repository.write("gatekey.toml", &config);
     let mut proxy = repository.start(Way::Stdio);
-    assert_eq!(proxy.load("found")["trust"], "VERIFIED");
+    let loaded = proxy.load("found");
+    assert_eq!(loaded["trust"], "VERIFIED");
+    assert!(!loaded.to_string().contains("skill.minisig"), "a signature says nothing to a model: {loaded}");
     assert_eq!(text_of(&proxy.call("b_put", json!({"n": 1}))), "ok:b_put");
     let (code, said) = repository.run(&["skills", "verify"]);
     assert!(code == 0 && said.contains("us"), "{code} {said}");
@@ -369,8 +371,12 @@ fn a_signature_of_another_key_or_of_another_skill_is_worth_nothing() {
     );
     assert!(of("trust-key").is_empty(), "{said}");
     repository.write("gatekey.toml", &config.replace(&format!("us = \"{key}\""), "us = \"RWnone\""));
+    let ignored =
+        format!("{}[scan]\nignore = [\"no-such-pattern\"]\n", fs::read_to_string(repository.config()).unwrap());
+    repository.write("gatekey.toml", &ignored);
     let (code, said) = repository.run(&["check"]);
     assert!(code == 1 && said.contains("error[trust-key]: key `us`"), "{code} {said}");
+    assert!(said.contains("`no-such-pattern` of `scan.ignore`"), "{said}");
 }
 
 #[test]

@@ -26,6 +26,7 @@ use crate::{
         principal::Principal,
     },
     scan::Found,
+    skill::Skill,
     upstream::{Link, Phase},
     wire::era::Era,
 };
@@ -211,8 +212,8 @@ fn suspicion(found: &Found) -> Value {
     json!({"id": found.id, "severity": severity, "reason": found.reason, "excerpt": found.excerpt})
 }
 
-fn references(skill: &CatalogSkill) -> &[String] {
-    skill.on_disk.as_ref().map(|disk| disk.references.as_slice()).unwrap_or_default()
+fn references(skill: &CatalogSkill) -> Vec<&str> {
+    skill.on_disk.as_ref().map(Skill::for_models).into_iter().flatten().collect()
 }
 
 fn playbook(skill: &CatalogSkill, key: &str, opened: &Opened) -> String {

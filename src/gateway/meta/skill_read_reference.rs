@@ -54,7 +54,10 @@ pub(super) fn call(
 
 fn read(skill: &CatalogSkill, path: &str) -> Result<Value, ToolError> {
     let disk = skill.on_disk.as_ref();
-    let listed = || disk.map(|disk| disk.references.join(", ")).filter(|list| !list.is_empty());
+    let listed = || {
+        let list = disk.map(|disk| disk.for_models().collect::<Vec<_>>().join(", "));
+        list.filter(|list| !list.is_empty())
+    };
     let read = disk.ok_or_else(|| ReferenceError::NotListed(path.to_owned())).and_then(|disk| {
         let bytes = read_reference(disk, path)?;
         // What is trusted for its digest is trusted as long as it has that.
