@@ -9,7 +9,7 @@ use super::{
     args::{self, BudgetForm, CountedBy},
     exit::{Exit, Failed},
     lock,
-    output::{Output, Progress},
+    output::{Output, Progress, count},
     setup::{Looked, Prepared, block_on, look, prepare, sent_file},
 };
 use crate::{
@@ -92,7 +92,7 @@ fn see(args: &args::Budget, progress: &Progress) -> Result<Seen, Failed> {
         let newest = known.upstreams.values().map(|upstream| upstream.recorded.clone()).max().unwrap_or_default();
         (lock::look_offline(config, &known, &file), Source::Lock, newest)
     } else {
-        progress.tell(format!("asking {} upstreams", config.upstreams.len()));
+        progress.tell(format!("asking {}", count(config.upstreams.len(), "upstream")));
         (look(config)?, Source::Live, now())
     };
     let Looked { mut findings, snapshot, has_failed, .. } = looked;

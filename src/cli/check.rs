@@ -10,7 +10,7 @@ use super::{
     budget, check_against, check_formats,
     exit::{Exit, Failed},
     lock,
-    output::Output,
+    output::{Output, count},
     setup::{Looked, look, prepare},
 };
 use crate::{
@@ -75,8 +75,8 @@ pub(super) fn run(args: &Check, output: &Output) -> Result<Exit, Failed> {
     findings.sort();
     findings.dedup();
 
-    let count = |severity: Severity| findings.iter().filter(|finding| finding.severity == severity).count();
-    let (n_errors, n_warnings, n_notes) = (count(Severity::Error), count(Severity::Warning), count(Severity::Note));
+    let n_of = |severity: Severity| findings.iter().filter(|finding| finding.severity == severity).count();
+    let (n_errors, n_warnings, n_notes) = (n_of(Severity::Error), n_of(Severity::Warning), n_of(Severity::Note));
     let (n_upstreams, n_tools) = (config.upstreams.len(), snapshot.registry.tools().len());
     let n_skills = snapshot.skills.len();
     let source = if args.offline { file.display().to_string() } else { "live".to_owned() };
@@ -84,7 +84,13 @@ pub(super) fn run(args: &Check, output: &Output) -> Result<Exit, Failed> {
         Format::Human => {
             output.findings_as_data(&findings);
             output.data(&format!(
-                "checked {n_upstreams} upstreams ({source}), {n_tools} tools, {n_skills} skills: {n_errors} errors, {n_warnings} warnings, {n_notes} notes"
+                "checked {} ({source}), {}, {}: {}, {}, {}",
+                count(n_upstreams, "upstream"),
+                count(n_tools, "tool"),
+                count(n_skills, "skill"),
+                count(n_errors, "error"),
+                count(n_warnings, "warning"),
+                count(n_notes, "note")
             ));
         }
         Format::Json => {

@@ -2,7 +2,10 @@
 
 use std::{path::Path, process::Command};
 
-use super::exit::{Exit, Failed};
+use super::{
+    exit::{Exit, Failed},
+    output::count,
+};
 use crate::{
     catalog::Snapshot,
     gate::map::{Entry, GatingMap},
@@ -12,8 +15,8 @@ use crate::{
     },
 };
 
-/// Tools that are named; the rest is counted.
-const NAMED: usize = 12;
+/// Tools that are named; the rest is counted. Whoever reviews must see what opens.
+const NAMED: usize = 100;
 
 /// What each skill, and everybody, may use that `revision` of the maps did not open.
 pub(super) fn findings(snapshot: &Snapshot, revision: &str) -> Result<Vec<Diagnostic>, Failed> {
@@ -61,8 +64,8 @@ fn finding(snapshot: &Snapshot, who: &str, new: Vec<usize>, place: Option<Place>
     let named: Vec<&str> = tools().take(NAMED).map(|tool| tool.exposed.as_str()).collect();
     let more = if new.len() > NAMED { format!(" and {} more", new.len() - NAMED) } else { String::new() };
     let message = format!(
-        "{who} newly opens {} tools, of which {n_writing} may change something: {}{more}",
-        new.len(),
+        "{who} newly opens {}, of which {n_writing} may change something: {}{more}",
+        count(new.len(), "tool"),
         named.join(", ")
     );
     let finding = Diagnostic::note("map-opens", message);

@@ -9,7 +9,7 @@ use super::{
     args::Eval,
     eval_catalogue::Catalogue,
     exit::{Exit, Failed},
-    output::Output,
+    output::{Output, count},
 };
 use crate::search::{MEASURES, mean, measures};
 
@@ -84,7 +84,7 @@ fn ask(questions: &[Question], catalogue: &Catalogue) -> Result<Vec<Answer>, Fai
     let is_unknown = |name: &&String| !catalogue.names.contains(name);
     let unknown: Vec<&String> = questions.iter().flat_map(|question| &question.gold).filter(is_unknown).collect();
     if let Some(name) = unknown.first() {
-        let message = format!("the set names {} skills that are not there, first `{name}`", unknown.len());
+        let message = format!("the set names {} that are not there, first `{name}`", count(unknown.len(), "skill"));
         return Err(Failed::new(Exit::Usage, message));
     }
     Ok(questions.iter().map(|question| answer(question, catalogue)).collect())

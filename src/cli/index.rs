@@ -9,7 +9,7 @@ use super::{
     args::Index,
     exit::{Exit, Failed},
     index_file::{IndexError, Outcome, put, whole},
-    output::Output,
+    output::{Output, count},
     setup::{Looked, Prepared, block_on, config_file, look, prepare_from},
     signals::Signals,
 };
@@ -179,10 +179,10 @@ impl Written {
         match outcome {
             None => output.data(&whole(&index.text)),
             Some(outcome) => output.data(&format!(
-                "{}: {}, {} skills, {}, {} of {budget_tokens} tokens (estimated)",
+                "{}: {}, {}, {}, {} of {budget_tokens} tokens (estimated)",
                 file.display(),
                 outcome.as_str(),
-                index.n_skills,
+                count(index.n_skills, "skill"),
                 index.level,
                 index.n_tokens
             )),

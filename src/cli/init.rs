@@ -11,7 +11,7 @@ use super::{
     args::{Check, Init, Level, Recorded, Setup},
     check,
     exit::{Exit, Failed},
-    output::Output,
+    output::{Output, count},
     setup::{config_file, look, prepare},
 };
 use crate::{
@@ -136,7 +136,12 @@ fn drafts(folder: &Path, upstreams: &str, snapshot: &Snapshot) -> Vec<Draft> {
     for (skill, skeleton) in &skeletons {
         let entries: Vec<String> =
             skill.patterns.iter().map(|pattern| Value::from(pattern.to_string()).to_string()).collect();
-        map.push_str(&format!("# {} tools\n{} = [{}]\n", skill.tools.len(), skeleton.name, entries.join(", ")));
+        map.push_str(&format!(
+            "# {}\n{} = [{}]\n",
+            count(skill.tools.len(), "tool"),
+            skeleton.name,
+            entries.join(", ")
+        ));
     }
     let of_skill = |(_, skeleton): (&CatalogSkill, Skeleton)| {
         draft(folder.join(SKILLS).join(&skeleton.name).join("SKILL.md"), skeleton.text)

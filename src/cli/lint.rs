@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     exit::{Exit, Failed},
-    output::Output,
+    output::{Output, count},
     setup::usual_config,
 };
 use crate::{
@@ -24,8 +24,8 @@ pub(super) fn run(folders: &[PathBuf], config: Option<&Path>, output: &Output) -
     let set = load_folders(&folders);
     let Lint { findings, twins } = lint(&set);
     let n_skills = set.skills.len();
-    let count = |severity: Severity| findings.iter().filter(|finding| finding.severity == severity).count();
-    let (n_errors, n_warnings, n_notes) = (count(Severity::Error), count(Severity::Warning), count(Severity::Note));
+    let n_of = |severity: Severity| findings.iter().filter(|finding| finding.severity == severity).count();
+    let (n_errors, n_warnings, n_notes) = (n_of(Severity::Error), n_of(Severity::Warning), n_of(Severity::Note));
     if output.is_json {
         let twins: Vec<Value> = twins
             .iter()
@@ -36,7 +36,13 @@ pub(super) fn run(folders: &[PathBuf], config: Option<&Path>, output: &Output) -
         output.envelope("skills.lint", &data, &findings);
     } else {
         output.findings_as_data(&findings);
-        output.data(&format!("looked at {n_skills} skills: {n_errors} errors, {n_warnings} warnings, {n_notes} notes"));
+        output.data(&format!(
+            "looked at {}: {}, {}, {}",
+            count(n_skills, "skill"),
+            count(n_errors, "error"),
+            count(n_warnings, "warning"),
+            count(n_notes, "note")
+        ));
     }
     Ok(if n_errors + n_warnings > 0 { Exit::Findings } else { Exit::Done })
 }

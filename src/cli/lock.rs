@@ -13,7 +13,7 @@ use super::{
     args::{Lock as Args, Recorded},
     budget, diff,
     exit::{Exit, Failed},
-    output::Output,
+    output::{Output, count},
     setup::{Looked, Seen, look, prepare},
 };
 use crate::{
@@ -67,11 +67,11 @@ pub(super) fn run(args: &Args, output: &Output) -> Result<Exit, Failed> {
         diff::print(&left, *output);
         let what = if is_written { "recorded" } else { "unchanged" };
         output.data(&format!(
-            "{}: {what}: {} upstreams, {} tools, {} skills",
+            "{}: {what}: {}, {}, {}",
             file.display(),
-            counts[0],
-            counts[1],
-            counts[2]
+            count(counts[0], "upstream"),
+            count(counts[1], "tool"),
+            count(counts[2], "skill")
         ));
         if !left.is_empty() {
             let what = if left.len() == 1 { "change is" } else { "changes are" };

@@ -35,6 +35,11 @@ fn out(text: &str) {
     writeln!(io::stdout().lock(), "{}", text.trim_end_matches('\n')).ok();
 }
 
+/// A number with what it counts: `1 tool`, `2 tools`.
+pub(super) fn count(n: usize, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}
+
 /// Where a command's words go.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Output {

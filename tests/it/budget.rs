@@ -321,5 +321,5 @@ fn progress_is_told_on_a_terminal_and_nowhere_else() {
     terminal.args(["-c", "import pty, sys; pty.spawn(sys.argv[1:])", env!("CARGO_BIN_EXE_gatekey")]).args(words);
     let shown = terminal.env("XDG_CACHE_HOME", scratch.path()).output().unwrap();
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
-    assert!(shown.contains("\r\x1b[2Kasking 1 upstreams\r\x1b[2K"), "{shown:?}");
+    assert!(shown.contains("\r\x1b[2Kasking 1 upstream\r\x1b[2K"), "{shown:?}");
 }

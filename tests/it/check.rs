@@ -122,7 +122,7 @@ fn a_reviewer_is_told_what_a_change_of_the_map_opens() {
     assert_eq!(
         messages,
         [
-            "everybody newly opens 1 tools, of which 1 may change something: core_x",
+            "everybody newly opens 1 tool, of which 1 may change something: core_x",
             "skill `notes` newly opens 2 tools, of which 1 may change something: list_all, list_wipe",
         ]
     );

@@ -72,7 +72,7 @@ fn servers_of_every_naming_become_skills_that_check_is_content_with() {
         let (code, stdout, stderr, files) = init(&case, &config, &[]);
         assert_eq!(code, 0, "{naming}: {stdout}{stderr}");
         assert!(
-            stdout.contains(&format!("{} tools", tools.len())) && stdout.contains("0 errors, 0 warnings"),
+            stdout.contains(&format!("{} tool", tools.len())) && stdout.contains("0 errors, 0 warnings"),
             "{naming}: {stdout}"
         );
         let map = &files["gating-maps/tools.toml"];

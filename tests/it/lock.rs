@@ -75,7 +75,7 @@ fn what_changed_since_it_was_recorded_is_named_and_recorded_when_accepted() {
     let (code, stdout, stderr) = desk.run(&["diff"]);
     assert!(code == 3 && stderr.contains("`gatekey lock` makes it"), "{code} {stdout}{stderr}");
     let (code, stdout, _) = desk.run(&["lock"]);
-    assert!(code == 0 && stdout.contains("recorded: 1 upstreams, 3 tools, 1 skills"), "{code} {stdout}");
+    assert!(code == 0 && stdout.contains("recorded: 1 upstream, 3 tools, 1 skill"), "{code} {stdout}");
     let first = fs::read_to_string(desk.case.path("gatekey.lock")).unwrap();
     assert_eq!(desk.run(&["lock"]).0, 0);
     assert_eq!(fs::read_to_string(desk.case.path("gatekey.lock")).unwrap(), first, "the same, whenever it is recorded");
