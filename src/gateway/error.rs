@@ -20,7 +20,8 @@ const REASON_CHARS: usize = 400;
 /// An error that the model should read: a tool result with `isError`.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ToolError {
-    /// Stable; one of product's six outcomes, or `invalid_arguments`, `unknown_skill`, `unknown_reference`.
+    /// Stable; one of the six outcomes of the gate, or `invalid_arguments`, `unknown_skill`, `unknown_reference`, `untrusted`,
+    /// `credential_missing`.
     pub(super) code: &'static str,
     /// The same without concealment, for the audit.
     pub(super) decided: &'static str,
