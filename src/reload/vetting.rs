@@ -111,7 +111,9 @@ fn scanner(config: &Config, before: Option<&Vetting>) -> (Arc<Scanner>, (Scan, V
         findings.push(Diagnostic::error("scan-patterns", format!("patterns cannot be used: {error}")).at(place));
     }
     let made = Scanner::with(of.1.iter().map(String::as_str), &config.scan.ignored).map(Arc::new);
-    if let Ok(all) = Scanner::with(of.1.iter().map(String::as_str), &[]) {
+    if let Ok(all) = Scanner::with(of.1.iter().map(String::as_str), &[])
+        && !config.scan.ignored.is_empty()
+    {
         let is_unknown = |id: &&String| !all.patterns().any(|(known, _, _)| known == id.as_str());
         for id in config.scan.ignored.iter().filter(is_unknown) {
             let message = format!("`{}` of `scan.ignore` is the id of no pattern", visible(id));

@@ -38,20 +38,26 @@ pub struct Found {
     pub excerpt: String,
 }
 
+/// The patterns that come with the program. They take some ten megabytes once they are compiled, so that is done when the
+/// first text is looked through.
+static EMBEDDED_PATTERNS: LazyLock<Vec<Pattern>> = LazyLock::new(|| {
+    #[expect(clippy::expect_used, reason = "a test reads the file that is part of the program")]
+    parse(EMBEDDED).expect("the patterns that come with the program can be read")
+});
+
 /// Looks through texts.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Scanner {
-    patterns: Vec<Pattern>,
+    /// Besides those that come with the program.
+    own: Vec<Pattern>,
+    /// Ids that are left out.
+    ignored: Vec<String>,
 }
 
 impl Scanner {
     /// With the patterns that come with the program.
     pub fn embedded() -> &'static Arc<Self> {
-        static EMBEDDED_SCANNER: LazyLock<Arc<Scanner>> = LazyLock::new(|| {
-            #[expect(clippy::expect_used, reason = "a test reads the file that is part of the program")]
-            let patterns = parse(EMBEDDED).expect("the patterns that come with the program can be read");
-            Arc::new(Scanner { patterns })
-        });
+        static EMBEDDED_SCANNER: LazyLock<Arc<Scanner>> = LazyLock::new(Arc::default);
         &EMBEDDED_SCANNER
     }
 
@@ -60,17 +66,21 @@ impl Scanner {
     /// # Errors
     /// A text is no file of patterns.
     pub fn with<'a>(files: impl Iterator<Item = &'a str>, ignored: &[String]) -> Result<Self, PatternError> {
-        let mut scanner = Self::clone(Self::embedded());
+        let mut own = Vec::new();
         for text in files {
-            scanner.patterns.extend(parse(text)?);
+            own.extend(parse(text)?);
         }
-        scanner.patterns.retain(|pattern| !ignored.contains(&pattern.id));
-        Ok(scanner)
+        Ok(Self { own, ignored: ignored.to_vec() })
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Pattern> {
+        let all = EMBEDDED_PATTERNS.iter().chain(&self.own);
+        all.filter(|pattern| !self.ignored.contains(&pattern.id))
     }
 
     /// Every pattern there is: id, reason and source.
     pub fn patterns(&self) -> impl Iterator<Item = (&str, &str, &str)> {
-        self.patterns.iter().map(|pattern| (pattern.id.as_str(), pattern.reason.as_str(), pattern.source.as_str()))
+        self.all().map(|pattern| (pattern.id.as_str(), pattern.reason.as_str(), pattern.source.as_str()))
     }
 
     /// What a text has, the gravest first, then by place.
@@ -85,7 +95,7 @@ impl Scanner {
             let reason = "soft hyphens, which nobody sees and which take words apart";
             found.push(of_own("soft-hyphens", Severity::Warning, reason, at, text.get(at..).unwrap_or_default()));
         }
-        for pattern in self.patterns.iter().filter(|pattern| pattern.is_for(kind)) {
+        for pattern in self.all().filter(|pattern| pattern.is_for(kind)) {
             let is_meant = |matched: &regex::bytes::Match<'_>| {
                 pattern.unless.as_ref().is_none_or(|unless| !unless.is_match(matched.as_bytes()))
             };
