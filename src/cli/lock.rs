@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     catalog::{UpstreamFacts, UpstreamTools},
-    config::{Config, Transport},
+    config::{Config, PinMode, Transport},
     files,
     gateway::META_TOOLS,
     lock::{Change, Lock, LockError, LockedUpstream, Subject, compare},
@@ -215,7 +215,9 @@ fn counts(lock: &Lock) -> [usize; 3] {
 }
 
 /// What upstreams offered when they were recorded, as if they had answered now.
-pub(super) fn look_offline(config: Config, lock: &Lock, file: &Path) -> Looked {
+pub(super) fn look_offline(mut config: Config, lock: &Lock, file: &Path) -> Looked {
+    // What stands in this lock is what is asked about, whatever another one accepts.
+    config.pins.mode = Some(PinMode::Off);
     let mut missing = Vec::new();
     let offers = config.upstreams.iter().enumerate().map(|(index, upstream)| {
         let (name, prefix) = (upstream.name.clone(), upstream.prefix.clone());

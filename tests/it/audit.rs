@@ -306,7 +306,7 @@ fn a_call_that_cannot_be_recorded_is_not_made_where_the_config_says_so() {
         let n_recorded = desk.of("call").len();
         if is_made {
             assert_eq!((text_of(&last), n_made), ("ok:a_put", 20));
-            assert!(proxy.stderr().contains("the audit cannot be written"), "{}", proxy.stderr());
+            wait_until("it is said", PATIENCE, || proxy.stderr().contains("the audit cannot be written"));
         } else {
             assert!(text_of(&last).contains("could not be recorded"), "{last}");
             assert_eq!(n_made, n_recorded, "no call without its record");

@@ -69,6 +69,25 @@ fn pairs(found: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[test]
+fn a_lock_is_counted_as_it_is_whatever_another_one_accepts() {
+    let desk = Desk::new();
+    assert_eq!(desk.run(&["lock"]).0, 0);
+    let lock = fs::read_to_string(desk.case.path("gatekey.lock")).unwrap();
+    let n_tools = |words: &[&str]| {
+        let (code, stdout, stderr) = desk.run(&[&["budget", "--offline", "--json"], words].concat());
+        assert_eq!(code, 0, "{stdout}{stderr}");
+        serde_json::from_str::<Value>(&stdout).unwrap()["data"]["full"]["tools"].as_u64().unwrap()
+    };
+    let before = n_tools(&[]);
+    let at = lock.find("\"description\":").unwrap();
+    let edited =
+        format!("{}\"description\":\"Edited. \",\"was\":{}", &lock[..at], &lock[at + "\"description\":".len()..]);
+    let beside = desk.case.write("edited.lock", &edited);
+    // The lock beside it accepts other definitions, which is nothing to what stands in this one.
+    assert_eq!(n_tools(&["--lock", beside.to_str().unwrap()]), before);
+}
+
+#[test]
 fn what_changed_since_it_was_recorded_is_named_and_recorded_when_accepted() {
     let mut desk = Desk::new();
     assert_eq!(desk.findings(&[]), (0, vec![]), "nobody has to record anything");

@@ -186,7 +186,7 @@ fn a_broken_skill_keeps_its_last_good_version_and_says_why() {
     let before = loaded(&mut proxy);
     desk.put("skills/alpha/SKILL.md", "---\nname: alpha\n---\nNo description.\n");
     wait_until("it is said", PATIENCE, || proxy.stderr().contains("skill-description-missing"));
-    assert!(proxy.stderr().contains("the skill stays as it was read last"));
+    wait_until("it is said", PATIENCE, || proxy.stderr().contains("the skill stays as it was read last"));
     let again = proxy.call("skill_load", json!({"name": "alpha", "again": true}));
     assert_eq!(again["structuredContent"]["body"], "Peel.");
     desk.put("skills/alpha/SKILL.md", &skill("alpha", "Handles avocados.", "Halve the avocados."));
@@ -234,7 +234,7 @@ fn an_edited_config_is_used_as_far_as_it_can_be_and_a_broken_one_changes_nothing
     desk.config("[[rules]]\ndeny = [\"a_put\"]\n[http]\nsessions = 7\n");
     let is_forbidden = |proxy: &mut Proxy| call(proxy, "a_put") == "forbidden";
     wait_until("the rule holds", PATIENCE, || is_forbidden(&mut proxy));
-    assert!(proxy.stderr().contains("`http` cannot be changed while clients are served"), "{}", proxy.stderr());
+    wait_until("it is said", PATIENCE, || proxy.stderr().contains("`http` cannot be changed while clients are served"));
     for (text, finding) in [("version = 1\nexposure = 7\n", "config-invalid"), ("version = 9\n", "config-newer")] {
         fs::write(desk.path("gatekey.toml"), text).unwrap();
         wait_until("it is said", PATIENCE, || proxy.stderr().contains(finding));
