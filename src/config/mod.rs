@@ -4,6 +4,7 @@
 mod auth;
 #[expect(clippy::module_inception, reason = "the folder is named after what it is about, the file after its type")]
 mod config;
+mod entry;
 mod load;
 mod models;
 mod raw;

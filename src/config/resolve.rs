@@ -2,7 +2,7 @@
 
 use super::{
     config::{Config, Transport, Upstream},
-    load::is_usual,
+    entry::is_usual,
     variables::Environment,
 };
 use crate::model::{

@@ -9,6 +9,7 @@ mod attack_browser;
 mod attack_files;
 mod attack_gate;
 mod attack_http;
+mod attack_import;
 mod attack_limits;
 mod attack_tokens;
 mod attack_upstream;
