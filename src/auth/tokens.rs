@@ -3,13 +3,12 @@
 
 use std::{
     collections::HashMap,
-    fs,
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
-    time::SystemTime,
 };
 
 use super::token_file::{Token, TokenFile, TokenFileError, digest};
+use crate::files::Stamp;
 
 /// Tokens of one file.
 #[derive(Debug)]
@@ -25,16 +24,9 @@ struct Read {
     by_digest: HashMap<String, Token>,
 }
 
-/// What a file looks like from outside: when it changed, its size, and which one it is.
-type Stamp = (Option<SystemTime>, u64, u64);
-
-fn stamp(file: &Path) -> Option<Stamp> {
-    let data = fs::metadata(file).ok()?;
-    #[cfg(unix)]
-    let number = std::os::unix::fs::MetadataExt::ino(&data);
-    #[cfg(not(unix))]
-    let number = 0;
-    Some((data.modified().ok(), data.len(), number))
+/// One that cannot be looked at is as good as none; reading it says why.
+fn stamp_of(file: &Path) -> Option<Stamp> {
+    Stamp::of(file).unwrap_or_default()
 }
 
 impl Read {
@@ -50,7 +42,7 @@ impl Tokens {
     /// # Errors
     /// It is there and cannot be used.
     pub(super) fn new(file: PathBuf) -> Result<Self, TokenFileError> {
-        let stamp = stamp(&file);
+        let stamp = stamp_of(&file);
         let read = Read::new(stamp, TokenFile::read(&file)?);
         Ok(Self { file, read: Mutex::new(read) })
     }
@@ -71,7 +63,7 @@ impl Tokens {
     fn current(&self) -> MutexGuard<'_, Read> {
         // Nothing in here can panic half-way through a change.
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        let stamp = stamp(&self.file);
+        let stamp = stamp_of(&self.file);
         if stamp != read.stamp {
             match TokenFile::read(&self.file) {
                 Ok(file) => *read = Read::new(stamp, file),

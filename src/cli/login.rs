@@ -108,7 +108,7 @@ fn of_upstream(
             return Err(no_oauth(&upstream.name, "the config does not say that it wants OAuth").hint(&hint));
         }
     };
-    if oauth.is_per_caller != caller.is_some() && !oauth.is_per_caller {
+    if caller.is_some() && !oauth.is_per_caller {
         let hint = "leave out `--as`, or add `per-caller = true` to its table `oauth`";
         return Err(no_oauth(&upstream.name, "one login is for all callers").hint(hint));
     }

@@ -340,13 +340,13 @@ impl Gateway {
         let link = self.pool.link(upstream).ok_or(NoConnection::Gone)?;
         let session = request.session;
         let right = link.right_of(&session.principal, session.brought().as_deref()).map_err(NoConnection::NoRight)?;
-        let (caller, credential) = right.map_or((None, None), |(caller, credential)| (Some(caller), Some(credential)));
+        let (caller, brought) = right.map_or_else(Default::default, |(caller, brought)| (Some(caller), brought));
         if request.era == Era::Legacy && !session.is_alone && link.is_for_one() {
             let capabilities = session.state().capabilities.clone();
             let owner = Owner { session: Some(session.id), caller: caller.clone() };
             let own = capabilities
                 .filter(|said| asks_back(said))
-                .and_then(|said| self.pool.open_own(upstream, owner, Some(&said), credential.clone(), false));
+                .and_then(|said| self.pool.open_own(upstream, owner, Some(&said), brought.clone(), false));
             if let Some(own) = own {
                 return Ok(own);
             }
@@ -355,7 +355,7 @@ impl Gateway {
             return Ok(link);
         }
         let has_waited = request.has_waited();
-        let own = self.pool.open_own(upstream, Owner { session: None, caller }, None, credential, !has_waited);
+        let own = self.pool.open_own(upstream, Owner { session: None, caller }, None, brought, !has_waited);
         let own = own.ok_or_else(|| NoConnection::NoRight("too many connections to it are open".into()))?;
         match own.no_right().filter(|_| has_waited && own.peer().is_none()) {
             Some(reason) => Err(NoConnection::NoRight(reason)),

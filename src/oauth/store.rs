@@ -6,7 +6,6 @@ use std::{
     io::{self, Read as _},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
-    time::SystemTime,
 };
 
 use async_trait::async_trait;
@@ -14,7 +13,7 @@ use rmcp::transport::auth::{AuthError, CredentialRefreshGuard, CredentialStore, 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    files,
+    files::{self, Stamp},
     model::{limits::LOGINS_BYTES, program::OAuth},
 };
 
@@ -68,8 +67,7 @@ pub struct Slot {
 /// What a file held.
 #[derive(Debug)]
 struct Seen {
-    /// By which it is seen that it was replaced.
-    stamp: (SystemTime, u64),
+    stamp: Stamp,
     kept: Option<Kept>,
 }
 
@@ -90,13 +88,7 @@ impl Slot {
 
     /// What is kept, if anything is.
     pub(super) fn kept(&self) -> io::Result<Option<Kept>> {
-        // A file that is replaced is another one, whose time and size tell it from the one before; reading it anew is only
-        // ever too much work.
-        let stamp = match fs::metadata(&self.file) {
-            Ok(data) => (data.modified()?, data.len()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
+        let Some(stamp) = Stamp::of(&self.file)? else { return Ok(None) };
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(seen) = seen.as_ref().filter(|seen| seen.stamp == stamp) {
             return Ok(seen.kept.clone());

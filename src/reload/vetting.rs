@@ -47,20 +47,18 @@ impl Vetting {
             findings.push(Diagnostic::error("trust-unreadable", message).at(Place { file, ..Place::default() }));
             before.map(|before| before.approvals.clone()).unwrap_or_default()
         });
-        let trust: BTreeMap<_, _> = skills
-            .skills
-            .values()
-            .map(|skill| (skill.name.clone(), trust_of(skill, &approvals, &config.keys)))
-            .collect();
         for (name, text) in &config.keys {
             if let Err(error) = check_key(text) {
                 let message = format!("key `{name}` of `trust.keys` cannot be used: {error}");
                 findings.push(Diagnostic::error("trust-key", message));
             }
         }
-        for skill in skills.skills.values() {
-            if let Some(Signed::Invalid(why)) = signer(skill, &config.keys) {
-                let message = format!("the signature of skill `{}` counts for nothing: {why}", skill.name);
+        let mut trust = BTreeMap::new();
+        for (name, skill) in &skills.skills {
+            let signed = signer(skill, &config.keys);
+            trust.insert(name.clone(), trust_of(skill, &approvals, signed.as_ref()));
+            if let Some(Signed::Invalid(why)) = signed {
+                let message = format!("the signature of skill `{name}` counts for nothing: {why}");
                 let place = Place { file: skill.folder.join(SIGNATURE_FILE), ..Place::default() };
                 findings.push(Diagnostic::warning("trust-signature", message).at(place));
             }

@@ -54,6 +54,19 @@ pub(super) fn of_all(endpoint: &Endpoint, upstream: &UpstreamName) -> Option<Arc
     Some(bearer(endpoint, oauth, upstream, None))
 }
 
+/// By what the connection of one caller is known, besides the headers of the config.
+pub(super) fn of_caller(
+    endpoint: &Endpoint,
+    upstream: &UpstreamName,
+    caller: &str,
+    brought: &HeaderMap,
+) -> Arc<dyn Credential> {
+    match endpoint.oauth.as_ref().filter(|oauth| oauth.is_per_caller) {
+        Some(oauth) => bearer(endpoint, oauth, upstream, Some(caller)),
+        None => Arc::new(Brought(brought.clone())),
+    }
+}
+
 fn bearer(endpoint: &Endpoint, oauth: &OAuth, upstream: &UpstreamName, caller: Option<&str>) -> Arc<dyn Credential> {
     match Bearer::new(endpoint, oauth, upstream.as_str(), caller) {
         Ok(bearer) => Arc::new(bearer),
@@ -61,25 +74,22 @@ fn bearer(endpoint: &Endpoint, oauth: &OAuth, upstream: &UpstreamName, caller: O
     }
 }
 
-/// A caller's right to an upstream.
-pub type Right = (CallerId, Arc<dyn Credential>);
-
 impl Link {
-    /// By whose right a request of `principal`, who brought these headers, goes to the upstream; `None` where all share one.
+    /// By whose right a request of `principal`, who brought these headers, goes to the upstream, with those of the headers
+    /// that are for it; `None` where all share one.
     ///
     /// # Errors
     /// A header is missing; says which.
-    pub fn right_of(&self, principal: &Principal, brought: Option<&HeaderMap>) -> Result<Option<Right>, String> {
+    pub fn right_of(
+        &self,
+        principal: &Principal,
+        brought: Option<&HeaderMap>,
+    ) -> Result<Option<(CallerId, HeaderMap)>, String> {
         let Ok(Transport::Http(endpoint)) = &self.config().transport else { return Ok(None) };
         if !endpoint.is_per_caller() {
             return Ok(None);
         }
-        let name = principal.name.clone();
-        if let Some(oauth) = endpoint.oauth.as_ref().filter(|oauth| oauth.is_per_caller) {
-            let digest = Sha256::digest(b"login").into();
-            let bearer = bearer(endpoint, oauth, self.name(), Some(&name));
-            return Ok(Some((CallerId { name, digest }, bearer)));
-        }
+        // Of a login nothing is brought.
         let (mut headers, mut digest) = (HeaderMap::new(), Sha256::new());
         for (own, from) in &endpoint.caller_headers {
             let value = brought.and_then(|brought| brought.get(from));
@@ -95,6 +105,6 @@ impl Link {
             value.set_sensitive(true);
             headers.insert(own, value);
         }
-        Ok(Some((CallerId { name, digest: digest.finalize().into() }, Arc::new(Brought(headers)))))
+        Ok(Some((CallerId { name: principal.name.clone(), digest: digest.finalize().into() }, headers)))
     }
 }

@@ -9,6 +9,7 @@ use std::{
 };
 
 use arc_swap::ArcSwapOption;
+use reqwest::header::HeaderMap;
 use tokio::{
     sync::{Notify, watch},
     time::{Instant, sleep, timeout},
@@ -164,7 +165,8 @@ pub(super) struct Own {
     pub(super) owner: Owner,
     /// The client that it is introduced as; that of all where there is none.
     pub(super) client: Option<watch::Sender<Option<Introduced>>>,
-    pub(super) credential: Option<Arc<dyn Credential>>,
+    /// Headers that its caller brought for the upstream.
+    pub(super) brought: HeaderMap,
 }
 
 /// What an upstream was seen to do.
@@ -260,8 +262,10 @@ impl Link {
 
     /// By what the upstream knows who is asking, besides the headers of the config.
     pub(super) fn credential(&self, endpoint: &Endpoint) -> Option<Arc<dyn Credential>> {
-        match &self.own {
-            Some(own) => own.credential.clone(),
+        let of_caller = self.own.as_ref().and_then(|own| Some((own.owner.caller.as_ref()?, &own.brought)));
+        match of_caller {
+            Some((caller, brought)) => Some(credential::of_caller(endpoint, self.name(), &caller.name, brought)),
+            // A session's own connection goes by the same right as that of all.
             None => credential::of_all(endpoint, self.name()),
         }
     }

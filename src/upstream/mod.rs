@@ -15,7 +15,6 @@ mod salvage;
 mod subscribe;
 
 pub use clients::{Clients, Message};
-pub use credential::Right;
 pub use link::{CallerId, Failure, Link, Owner, Phase, View};
 pub use offers::{Capabilities, Offer, Offering};
 pub use pool::Pool;

@@ -10,6 +10,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
+use reqwest::header::HeaderMap;
 use tokio::{
     sync::watch,
     task::JoinSet,
@@ -25,7 +26,7 @@ use super::{
 use crate::{
     config::Upstream,
     model::limits::{BACKOFF_MOST, DRAIN, OWN_CONNECTIONS, OWN_IDLE, OWN_PER_CALLER},
-    wire::{era::Era, guard::Guard, http_client::Credential, peer::Peer},
+    wire::{era::Era, guard::Guard, peer::Peer},
 };
 
 /// Every upstream. Its tasks end with [`Pool::stop`].
@@ -221,7 +222,7 @@ impl Pool {
         index: usize,
         owner: Owner,
         capabilities: Option<&str>,
-        credential: Option<Arc<dyn Credential>>,
+        brought: HeaderMap,
         may_wake: bool,
     ) -> Option<Arc<Link>> {
         let shared_link = self.link(index)?;
@@ -247,7 +248,7 @@ impl Pool {
         }
         let introduced = |said: &str| Introduced { era: Era::Legacy, capabilities: said.into() };
         let client = capabilities.map(|said| watch::Sender::new(Some(introduced(said))));
-        let own = Own { owner, client, credential };
+        let own = Own { owner, client, brought };
         let link = Arc::new(Link::new(shared_link.config().clone(), index, Some(own), Arc::clone(&self.shared)));
         link.take_over(&shared_link);
         let stop = self.stop.child_token();

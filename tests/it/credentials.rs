@@ -365,6 +365,12 @@ fn a_client_with_a_secret_gets_its_tokens_and_the_next_one_when_one_is_refused()
     assert!(got.iter().all(|note| note["token"] == "client_credentials" && note["scope"] == "read"), "{got:?}");
     assert!(got.iter().all(|note| note["resource"].as_str().is_some_and(|url| url.ends_with("/mcp"))), "{got:?}");
     assert!(!proxy.stderr().contains("s3cr3t"));
+
+    // A client that the server may ask has a connection of its own, by the same right.
+    let mut asked = client(&vault, Way::Http, &proxy, "ann");
+    asked.initialize_as(&json!({"elicitation": {}}));
+    asked.load("vault");
+    assert_eq!(whoami(&mut asked), "client");
 }
 
 #[test]
