@@ -371,6 +371,9 @@ fn a_client_with_a_secret_gets_its_tokens_and_the_next_one_when_one_is_refused()
     asked.initialize_as(&json!({"elicitation": {}}));
     asked.load("vault");
     assert_eq!(whoami(&mut asked), "client");
+    let journal = vault.journal();
+    let greetings = |member: &str| journal.iter().filter(|note| note[member] == "initialize").count();
+    assert_eq!((greetings("method"), greetings("refused")), (2, 0), "that of all, and the client's own");
 }
 
 #[test]
